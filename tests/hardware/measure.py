@@ -76,7 +76,7 @@ The rest is for work that has begun by then: a model that is compiled, a run. Af
 LAST_SHARE = 0.98
 
 VARIANTS = ("_fp16", "_qdq8", "_dyn8")
-"""Ends of the names of models that are variants of others: they come last."""
+"""Ends of the names of models that are variants of others: they come last. The others come in the order of their size."""
 
 
 def end_process(status: int) -> None:
@@ -242,7 +242,7 @@ class Workplace:
 
     def jobs(self, only: Sequence[str]) -> list[Job]:
         """Return the models, or those that are named: models of the benchmark where they are there, else the examples'."""
-        names = sorted(bench.names(), key=lambda name: (name.endswith(VARIANTS), name))
+        names = sorted(bench.names(), key=lambda name: (name.endswith(VARIANTS), bench.path(name).stat().st_size))
         chosen = [name for name in names or MODELS if not only or name in only]
         if names:
             return [self._job(name, bench.path(name), bench.path(name).with_suffix(".npz"), {}) for name in chosen]

@@ -36,6 +36,19 @@ def test_more_passes_than_one_set_of_queries_holds(context: wn.MLContext) -> Non
     timestamps.destroy()
 
 
+def test_a_pass_of_a_software_driver_lasts_until_the_next_one_begins(context: wn.MLContext) -> None:
+    device = Device.of(context.device)
+    timestamps = Timestamps(device, 3)
+    encoder = device.gpu.create_command_encoder()
+    for i in range(3):
+        timestamps.begin_pass(encoder, i).end()
+    timestamps.resolve(encoder)
+    device.submit(encoder, ())
+    begin, end = timestamps.ticks().T
+    assert (end[:-1] == begin[1:]).all() == device.target.costs.runtime.has_early_ends
+    timestamps.destroy()
+
+
 def test_a_later_profile_creates_nothing_and_a_run_never_does(context: wn.MLContext) -> None:
     graph = network(context)
     a, b = source(context), outputs(context)

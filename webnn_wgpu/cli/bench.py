@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from webnn_wgpu import MLContext, WebNNError, __version__
+from webnn_wgpu.testing.suite import MODELS, SuiteRecord
 
 from .inputs import GivenInputs, sizes_of
 from .models import (
@@ -39,13 +40,15 @@ from .models import (
     written_file,
 )
 from .progress import loading
-from .suite import SUITE_SECONDS, bench_suite
+from .suite import SUITE_SECONDS, bench_suite, compare_suites
 from .text import write_section
 
 PERCENTILES = (50, 90, 95, 99)
 GPU_RUNS = 5
 """Most runs that are timed by the device's timestamps, after those that are timed by the host's clock."""
 
+SUITE_OPTIONS = ("suite", "only", "tune", "html", "json_path", "device", "seconds")
+"""Parameters that --suite takes."""
 
 IGNORED = {
     "-e": "the execution provider",
@@ -95,7 +98,7 @@ def _finite(_context: click.Context, parameter: click.Parameter, seconds: float)
     show_default=True,
     type=click.FloatRange(0),
     callback=_finite,
-    help="Of -m duration.",
+    help="Of -m duration. With --suite: for each model, 2.0 by default.",
 )
 @click.option("--run_delay", default=0.0, type=click.FloatRange(0), callback=_finite, help="Seconds between runs.")
 @click.option("-I", "random_inputs", is_flag=True, help="Random inputs, which is what inputs get anyway.")
@@ -107,7 +110,12 @@ def _finite(_context: click.Context, parameter: click.Parameter, seconds: float)
     "--compare", nargs=2, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Compare two records instead."
 )
 @click.option("--suite", is_flag=True, help="Measure the built-in models instead of MODEL.")
-@click.option("--only", multiple=True, metavar="NAME", help="Of --suite: this model; may be given several times.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    help=f"Of --suite: this model; may be given several times. One of {', '.join(MODELS)}.",
+)
 @click.option("--tune", is_flag=True, help="Of --suite: measure the kernel variants too, which takes minutes.")
 @click.option("--html", type=written_file, help="Of --suite: write the record as a page.")
 @options(compatible)
@@ -115,9 +123,9 @@ def _finite(_context: click.Context, parameter: click.Parameter, seconds: float)
 def bench(**given: Any) -> None:
     """Measure MODEL. With OUTPUT write the record there, as --json does.
 
-    With --suite, measure built-in models: networks of common architectures with random weights, which need no file. It prints
-    one table. The file of --json has all figures, the device and the versions, and no data of yours: send it with a report
-    about speed. -t is the time for each model, 2 seconds by default.
+    With --suite, measure built-in models: networks of common architectures with random weights, which need no file. It takes
+    about a minute and prints one table. The file of --json has all figures, the device and the versions, and no data of yours:
+    send it with a report about speed. --compare compares two of these files, too.
 
     The spellings of onnxruntime_perf_test (-r, -m, -t, -f NAME:SIZE, -I) and TFLite's benchmark_model (--graph=, --num_runs=,
     --warmup_runs=, --input_layer=, --input_layer_shape=) are taken. Those of their options that mean nothing here are passed
@@ -133,6 +141,7 @@ def bench(**given: Any) -> None:
     if given["suite"]:
         if model is not None:
             raise click.UsageError("--suite has models of its own: name no MODEL")
+        _refuse_options_of_models()
         is_default = click.get_current_context().get_parameter_source("seconds") is ParameterSource.DEFAULT
         seconds = SUITE_SECONDS if is_default else given["seconds"]
         bench_suite(seconds=seconds, **{name: given[name] for name in ("device", "only", "tune", "json_path", "html")})
@@ -163,6 +172,15 @@ def bench(**given: Any) -> None:
     _write(record)
     if path is not None:
         path.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def _refuse_options_of_models() -> None:
+    """Raise a usage error if the command line has an option that means nothing to --suite."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE and name not in SUITE_OPTIONS:
+            raise click.UsageError(f"{max(parameter.opts, key=len)} is an option of MODEL, and --suite has models of its own")
 
 
 def layer_shapes(names: str | None, shapes: str | None) -> dict[str, list[int]]:
@@ -302,7 +320,14 @@ def gpu_time(record: Mapping[str, Any]) -> str:
 
 
 def compare(first: Path, second: Path) -> None:
-    """Print two records side by side, and the differences of their circumstances."""
+    """Print two records side by side, and the differences of their circumstances. Both are of a model, or both of the suite."""
+    try:
+        suites = [SuiteRecord.from_json(path.read_text(encoding="utf-8")) for path in (first, second)]
+    except WebNNError:
+        pass  # of models, or no records at all
+    else:
+        compare_suites(*suites, (first.name, second.name))
+        return
     records: list[dict[str, Any]] = []
     times: list[dict[str, float | None]] = []
     for path in (first, second):

@@ -21,7 +21,7 @@ EXAMPLES = {
         "webnn-wgpu bench model.onnx -r 100",
         "webnn-wgpu bench model.onnx -f batch=8 --json after.json",
         "webnn-wgpu bench --compare before.json after.json",
-        "webnn-wgpu bench --suite --html report.html      # built-in models",
+        "webnn-wgpu bench --suite --json suite.json       # built-in models, a file to send",
     ),
     "check": (
         "webnn-wgpu check model.onnx",

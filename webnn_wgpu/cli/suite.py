@@ -90,6 +90,39 @@ def write_suite(record: SuiteRecord) -> None:
     write_section(console, "Left out", [(figures.name, figures.note) for figures in record.models if figures.note])
 
 
+def compare_suites(first: SuiteRecord, second: SuiteRecord, names: tuple[str, str]) -> None:
+    """Print the times of two records side by side, and the differences of their circumstances.
+
+    Args:
+        first: one record.
+        second: the other one.
+        names: the names of both for people.
+    """
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("model", no_wrap=True)
+    for what in ("run ms", "GPU ms"):
+        for title in (what, "second", "ratio"):
+            table.add_column(title, justify="right", no_wrap=True)
+    later = {figures.name: figures for figures in second.models}
+    for one in first.models:
+        two = later.get(one.name)
+        if two is not None and one.runs and two.runs:
+            pairs = ((one.wall_ms, two.wall_ms), (one.gpu_ms, two.gpu_ms))
+            cells = ((_number(a), _number(b), _number(b / a, 3) if a and b is not None else "") for a, b in pairs)
+            table.add_row(one.name, *(cell for each in cells for cell in each))
+    console = Console()
+    write_section(console, "Records", [("first", names[0]), ("second", names[1])])
+    console.print(table)
+    circumstances = [
+        {"adapter": r.adapter, "machine": r.processor, "versions": r.versions, "compiled as for": r.target, "peak": str(r.peak)}
+        for r in (first, second)
+    ]
+    one, two = circumstances
+    write_section(
+        console, "What else differs", [(name, f"{one[name]} | {two[name]}") for name in one if one[name] != two[name]]
+    )
+
+
 def _cells(figures: ModelFigures, peers: Sequence[str]) -> list[str]:
     times = [figures.peers[peer].wall_ms if peer in figures.peers else None for peer in peers]
     if not figures.runs:

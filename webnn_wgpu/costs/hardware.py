@@ -55,7 +55,7 @@ _SCATTER = ScatterCosts(most_searched=2, most_comparisons=1 << 15)  # assumed
 _SHARING = SharingCosts(merges=True, worth_a_kernel_ns=100_000, certain_share=0.97)  # assumed
 
 # Estimated: caches of GPUs may be larger than those of processors. Assumed: the bytes that are soon uploaded.
-_RUNTIME = RuntimeCosts(uncached_bytes=128 << 20, soon_uploaded_bytes=16 << 20)
+_RUNTIME = RuntimeCosts(uncached_bytes=128 << 20, soon_uploaded_bytes=16 << 20, has_early_ends=False)
 
 
 _CORES = {"DiscreteGPU": 40, "Unknown": 40, "IntegratedGPU": 10}

@@ -128,10 +128,12 @@ class RuntimeCosts:
     Attributes:
         uncached_bytes: bytes that no cache holds, which are copied to measure memory.
         soon_uploaded_bytes: weights that are uploaded in a few hundredths of a second.
+        has_early_ends: whether the driver may take the timestamp of a pass's end before the work of the pass.
     """
 
     uncached_bytes: int
     soon_uploaded_bytes: int
+    has_early_ends: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,9 @@
 """The begin and end of compute passes on the device, by timestamps of the device's own clock.
 
 Timed work runs in a compute pass of its own, because WebGPU's feature "timestamp-query" offers only that on every backend.
-Drivers take both timestamps after all work recorded before them, so consecutive passes do not share time.
+Drivers begin a pass after all work recorded before it, so consecutive passes do not share time. Where a driver may take the
+timestamp of an end too early (`RuntimeCosts.has_early_ends`), a pass lasts until the next one begins. The time of the last pass
+may be too short then.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ class Timestamps:
 
     def __init__(self, device: Device, passes: int) -> None:
         self._device, self._passes = device, passes
+        self._has_early_ends = device.target.costs.runtime.has_early_ends
         queries = 2 * passes
         self._sets = [
             device.gpu.create_query_set(type="timestamp", count=min(_SET_QUERIES, queries - first))
@@ -65,6 +68,8 @@ class Timestamps:
         """
         found = np.empty((self._passes, 2), np.uint64)
         StagingPool.of(self._device).read(self._resolved, found).result()
+        if self._has_early_ends:
+            found[:-1, 1] = found[1:, 0]
         return found
 
     def microseconds(self) -> Array:
