@@ -12,6 +12,7 @@ import webnn_wgpu as wn
 from examples.models import mlp
 from webnn_wgpu import debug
 from webnn_wgpu.cli.app import app
+from webnn_wgpu.debug import translation
 from webnn_wgpu.debug.translation import naga
 
 if TYPE_CHECKING:
@@ -80,6 +81,33 @@ def test_kernels_in_other_languages(model: Path, graph: wn.MLGraph, tmp_path: Pa
     for suffix in ("metal", "hlsl"):
         assert sorted(path.stem for path in folder.glob(f"*.{suffix}")) == stems
     assert (folder / f"{stems[0]}.metal").read_text(encoding="utf-8") == wanted[2]
+
+
+def test_lines_are_numbered_for_listings_that_refer_to_them(
+    model: Path, graph: wn.MLGraph, context: wn.MLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Lines:
+        def __init__(self, family: str) -> None:
+            pass
+
+        def __enter__(self) -> Lines:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+        def instructions(self, wgsl: str) -> str:
+            return "; lines 2-3 of the WGSL"
+
+    monkeypatch.setattr(translation, "AmdCompiler", Lines)
+    name, kernel = next(iter(graph.kernels.items()))
+    shown = call(model, "--show", name, "--as", "amd:navi21")
+    assert f"\n   2  {kernel.wgsl.splitlines()[1]}" in shown.stdout
+    assert shown.stdout.endswith("\n\n; lines 2-3 of the WGSL\n")
+    note = "WEBNN_WGPU_TARGET=hardware shows those of GPUs"
+    assert (note in shown.stderr) == context.caps.is_software
+    monkeypatch.setenv("WEBNN_WGPU_TARGET", "hardware")
+    assert note not in call(model, "--show", name, "--as", "amd:navi21").stderr
 
 
 def test_languages_that_cannot_be_shown(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

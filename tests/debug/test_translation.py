@@ -49,8 +49,12 @@ def translated(language: str, kernel: str = HALVE) -> str:
 
 
 def test_hlsl_and_msl() -> None:
-    assert "RWByteAddressBuffer y" in translated("hlsl")
-    assert "#include <metal_stdlib>" in translated("msl")
+    title, _, text = translated("hlsl").partition("\n")
+    assert re.fullmatch(r"// HLSL of shader model 5\.1, by naga \d+\.\S+", title)
+    assert "RWByteAddressBuffer y" in text
+    title, _, text = translated("msl").partition("\n")
+    assert re.fullmatch(r"// Metal 2\.4, by naga \d+\.\S+", title)
+    assert "#include <metal_stdlib>" in text
 
 
 def test_amd_instructions_begin_with_their_statistics() -> None:

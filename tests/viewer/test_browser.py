@@ -11,6 +11,7 @@ import pytest
 
 from tests.viewer.graphs import TOKENS, WIDTH, transformer
 from webnn_wgpu import debug
+from webnn_wgpu.debug import translation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +62,34 @@ def test_a_place_can_be_linked_to(browser: Browser, page: Path, address: dict[st
     shown = document.partition('<script id="data"')[0]
     for text in wanted:
         assert text in shown
+
+
+def test_a_translated_kernel_is_shown_beside_its_wgsl(
+    browser: Browser, context: wn.MLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class NamedLines:
+        def __init__(self, family: str) -> None:
+            pass
+
+        def __enter__(self) -> NamedLines:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+        def instructions(self, wgsl: str) -> str:
+            return "; loop at BB1, lines 2-3 of the WGSL: figures\ns_endpgm"
+
+    monkeypatch.setattr(translation, "AmdCompiler", NamedLines)
+    path = tmp_path / "page.html"
+    with transformer(context, 1) as graph:
+        debug.view(graph, path, languages=["amd:navi21"])
+    for language, others in (("wgsl", 0), ("amd:navi21", 1)):
+        document = browser.document(path, urlencode({"kernel": "layer.0/softmax", "language": language}))
+        shown = document.partition('<script id="data"')[0]
+        assert '<span class="keyword">fn</span>' in shown
+        assert shown.count("s_endpgm") == others
+        assert shown.count('<a class="link">; loop at BB1, lines 2-3 of the WGSL: figures</a>') == others
 
 
 @pytest.mark.parametrize("view", ["run", "memory"])

@@ -63,6 +63,7 @@ EXAMPLES = {
     "kernels": (
         "webnn-wgpu kernels model.onnx",
         "webnn-wgpu kernels model.onnx --show softmax_12",
+        "webnn-wgpu kernels model.onnx --show softmax_12 --as hlsl --as amd:navi21",
         "webnn-wgpu kernels model.onnx --dump kernels     # one file for each",
     ),
     "op": (

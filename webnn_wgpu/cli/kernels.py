@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from webnn_wgpu.core.settings import forced_target
+
 from .models import (
     device_option,
     failing_well,
@@ -60,6 +62,10 @@ def kernels(
         with loaded, watched() as watch:
             loaded.run(given.feeds(loaded.inputs))
         graphs = list(dict.fromkeys(graph for _, graph in watch.runs))
+        if languages and context.caps.is_software and forced_target() is None:
+            click.echo(
+                "note: these are kernels of the software adapter; WEBNN_WGPU_TARGET=hardware shows those of GPUs", err=True
+            )
     with Translator(languages) as translator:
         _write(graphs, show, dump, translator)
 
@@ -69,8 +75,11 @@ def _write(graphs: Sequence[MLGraph], show: str | None, dump: Path | None, trans
         found = [kernel for graph in graphs for kernel in graph.kernels.matching(show)]
         if not found:
             raise click.BadParameter(f"{show!r} is the name of no kernel and the label of no operator", param_hint="--show")
+        # AMD's listings refer to lines of the WGSL.
+        is_numbered = any(language.family for language in translator.languages)
         for kernel in found:
-            click.echo("\n\n".join([str(kernel), kernel.wgsl, *_translations(kernel, translator).values()]))
+            wgsl = numbered(kernel.wgsl) if is_numbered else kernel.wgsl
+            click.echo("\n\n".join([str(kernel), wgsl, *_translations(kernel, translator).values()]))
     elif dump is None:
         console = Console()
         if not console.is_terminal:
@@ -85,6 +94,17 @@ def _write(graphs: Sequence[MLGraph], show: str | None, dump: Path | None, trans
                 for suffix, text in _translations(kernel, translator).items():
                     file.with_suffix(f".{suffix}").write_text(text, encoding="utf-8")
             click.echo(f"written: {len(files)} kernels in {folder}")
+
+
+def numbered(text: str) -> str:
+    r"""Return text with the number of each line.
+
+    >>> print(numbered("a\n\nb"))
+       1  a
+       2
+       3  b
+    """
+    return "\n".join(f"{number:4}  {line}".rstrip() for number, line in enumerate(text.splitlines(), 1))
 
 
 def _translations(kernel: Kernel, translator: Translator) -> dict[str, str]:

@@ -78,7 +78,7 @@ class Translator:
                     self._translate[language] = opened.enter_context(AmdCompiler(language.family)).instructions
                     continue
                 naga = naga or opened.enter_context(Naga())
-                self._translate[language] = naga.hlsl if language.name == HLSL else naga.msl
+                self._translate[language] = naga.titled_hlsl if language.name == HLSL else naga.titled_msl
             self._open = opened.pop_all()
 
     def translate(self, wgsl: str, language: Language) -> str:

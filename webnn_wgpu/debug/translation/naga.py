@@ -118,6 +118,14 @@ class Naga:
         """
         return self.translate(wgsl, {"to": MSL, "langVersion": METAL_VERSION})[0]
 
+    def titled_hlsl(self, wgsl: str) -> str:
+        """Return `hlsl` below a line that names the shader model."""
+        return f"// HLSL of shader model {shader_model(wgsl).replace('_', '.')}, by naga {self.version}\n{self.hlsl(wgsl)}"
+
+    def titled_msl(self, wgsl: str) -> str:
+        """Return `msl` below a line that names the version of the language."""
+        return f"// Metal {'.'.join(map(str, METAL_VERSION))}, by naga {self.version}\n{self.msl(wgsl)}"
+
     def translate(self, wgsl: str, *targets: Mapping[str, object]) -> list[str]:
         """Return a shader in several languages.
 

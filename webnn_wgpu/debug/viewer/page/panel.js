@@ -219,36 +219,57 @@ function kernelCard(index, alone) {
     ),
   );
   if (kernel.overridden) parts.push(note("A source of the program's own stands in for it.", "warn"));
-  const texts = { wgsl: scene().sources[kernel.source], ...scene().translations[kernel.source] };
-  if (!(language in texts)) language = "wgsl";
-  parts.push(...languages(Object.keys(texts)), language === "wgsl" ? source(texts.wgsl) : plain(texts[language]));
+  const wgsl = source(scene().sources[kernel.source]);
+  const texts = scene().translations[kernel.source];
+  parts.push(...languages(["wgsl", ...Object.keys(texts)]));
+  if (state.language in texts) {
+    wgsl.classList.add("below");
+    parts.push(translation(texts[state.language], wgsl));
+  }
+  parts.push(wgsl);
   return parts;
 }
 
-// The language that sources are shown in; it stays from kernel to kernel.
-let language = "wgsl";
-
+// The language that kernels are shown in beside WGSL stays from kernel to kernel.
 function languages(names) {
   if (names.length < 2) return [];
+  if (!names.includes(state.language)) state.language = "wgsl";
   const buttons = names.map((name) =>
     element("button", {
-      ariaSelected: String(name === language),
+      ariaSelected: String(name === state.language),
       textContent: name,
       onclick: () => {
-        language = name;
+        state.language = name;
         showPanel();
+        writeAddress();
       },
     }),
   );
   return [element("nav", {}, ...buttons)];
 }
 
-function plain(text) {
-  const listing = element("pre", { className: "wgsl" });
+const WGSL_LINES = /lines (\d+)-(\d+) of the WGSL/;
+
+// A translated kernel. A line that names lines of the WGSL marks them in its listing when it is clicked.
+function translation(text, wgsl) {
+  const listing = element("pre", { className: "wgsl above" });
   text.split("\n").forEach((line, number) => {
-    listing.append(element("span", { className: "row", data: { line: number + 1 }, textContent: line || " " }));
+    const lines = line.match(WGSL_LINES);
+    const row = element("span", { className: "row", data: { line: number + 1 } });
+    row.append(
+      lines
+        ? element("a", { className: "link", textContent: line, onclick: () => mark(wgsl, +lines[1], +lines[2]) })
+        : line || " ",
+    );
+    listing.append(row);
   });
   return listing;
+}
+
+function mark(listing, first, last) {
+  const rows = [...listing.querySelectorAll(".row")];
+  rows.forEach((row, i) => row.classList.toggle("marked", i + 1 >= first && i + 1 <= last));
+  if (rows[first - 1]) listing.scrollTop = rows[first - 1].offsetTop - rows[0].offsetTop;
 }
 
 const WGSL =

@@ -13,6 +13,7 @@ const state = {
   kernel: -1,
   search: "",
   theme: "",
+  language: "wgsl",
 };
 
 const scene = () => DATA.graphs[state.graph];
@@ -90,6 +91,7 @@ function readAddress() {
   else if (scene().kernels.some((kernel) => kernel.us !== null)) state.color = "time";
   state.search = given.get("search") || "";
   setTheme(given.get("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
+  state.language = given.get("language") || "wgsl";
   if (given.has("select"))
     state.selected = picture().boxes.findIndex((box) => [box.label, box.title].includes(given.get("select")));
   if (given.has("kernel")) state.kernel = scene().kernels.findIndex((kernel) => kernel.name === given.get("kernel"));
@@ -101,5 +103,6 @@ function writeAddress() {
   if (state.selected >= 0) said.set("select", picture().boxes[state.selected].label);
   if (state.kernel >= 0) said.set("kernel", scene().kernels[state.kernel].name);
   if (state.search) said.set("search", state.search);
+  if (state.language !== "wgsl") said.set("language", state.language);
   history.replaceState(null, "", `#${said}`);
 }
