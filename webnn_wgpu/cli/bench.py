@@ -322,11 +322,11 @@ def gpu_time(record: Mapping[str, Any]) -> str:
 def compare(first: Path, second: Path) -> None:
     """Print two records side by side, and the differences of their circumstances. Both are of a model, or both of the suite."""
     try:
-        suites = [SuiteRecord.from_json(path.read_text(encoding="utf-8")) for path in (first, second)]
+        earlier, later = (SuiteRecord.from_json(path.read_text(encoding="utf-8")) for path in (first, second))
     except WebNNError:
         pass  # of models, or no records at all
     else:
-        compare_suites(*suites, (first.name, second.name))
+        compare_suites(earlier, later, (first.name, second.name))
         return
     records: list[dict[str, Any]] = []
     times: list[dict[str, float | None]] = []
