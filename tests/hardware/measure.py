@@ -67,13 +67,13 @@ PEERS = Path(__file__).with_name("peers.py")
 ORACLE = "onnxruntime CPU"
 """The runtime with whose results others are compared."""
 
-CONFORMANCE_SHARE, MODELS_SHARE, TUNING_SHARE = 0.25, 0.8, 0.93
+CONFORMANCE_SHARE, MODELS_SHARE, TUNING_SHARE = 0.25, 0.75, 0.9
 """The shares of the time at which the conformance cases end, the models, and the tuning.
 
 The rest is for work that has begun by then: a model that is compiled, a run. After `LAST_SHARE` nothing is waited for.
 """
 
-LAST_SHARE = 0.98
+LAST_SHARE = 0.95
 
 VARIANTS = ("_fp16", "_qdq8", "_dyn8")
 """Ends of the names of models that are variants of others: they come last. The others come in the order of their size."""

@@ -153,9 +153,10 @@ def test_a_run_ends_in_time_on_any_machine(run_seconds: float, monkeypatch: pyte
 
 
 def test_models_of_an_unfinished_run_are_noted(context: wn.MLContext) -> None:
-    record = SuiteRecord.begin(context).with_model(ModelFigures(name="one", runs=3))
-    jobs = [Job(name, name.upper(), job(context).load) for name in ("one", "two")]
-    assert [(f.name, f.note) for f in left_out(record, jobs).models] == [("one", ""), ("two", NO_TIME)]
+    record = SuiteRecord.begin(context).with_model(ModelFigures(name="one", description="first", runs=3))
+    jobs = [Job(*each, job(context).load) for each in (("one", "first"), ("one", "second"), ("two", ""))]
+    notes = [(figures.name, figures.note) for figures in left_out(record, jobs).models]
+    assert notes == [("one", ""), ("one", NO_TIME), ("two", NO_TIME)]
     assert NO_TIME in report(left_out(record, jobs))
 
 

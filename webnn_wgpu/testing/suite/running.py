@@ -88,9 +88,9 @@ def run_suite(
 
 def left_out(record: SuiteRecord, jobs: Sequence[Job]) -> SuiteRecord:
     """Return a record of an unfinished run, with a note for each model that it does not have."""
-    names = {figures.name for figures in record.models}
+    measured = {(figures.name, figures.description) for figures in record.models}
     for job in jobs:
-        if job.name not in names:
+        if (job.name, job.description) not in measured:
             record = record.with_model(ModelFigures(name=job.name, description=job.description, note=NO_TIME))
     return record
 
