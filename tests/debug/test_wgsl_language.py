@@ -172,6 +172,18 @@ def test_textures() -> None:
     assert found.findings[0].message == "invocation (3, 0, 0) reads the texel (3, 1) of image; it has 3 x 2"
 
 
+def test_textures_of_bytes() -> None:
+    source = """
+    @group(0) @binding(0) var image: texture_storage_2d<rgba8sint, read>;
+    @group(0) @binding(1) var<storage, read_write> y: array<vec4<f32>>;
+    @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3<u32>) {
+        y[id.x] = vec4<f32>(textureLoad(image, vec2<u32>(id.x, 1u)));
+    }"""
+    texels = np.arange(-12, 12, dtype=np.int8).reshape(2, 3, 4)
+    found = debug.interpret(source, [texels, np.zeros((3, 4), np.float32)], grid=3)
+    np.testing.assert_array_equal(found.outputs["y"], texels[1])
+
+
 def message(body: str, declarations: str = "") -> str:
     output = "@group(0) @binding(0) var<storage, read_write> y: array<f32>;\n"
     source = f"{declarations}{output}@compute @workgroup_size(4) fn main() {{\n{body}\n}}"

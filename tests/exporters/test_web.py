@@ -41,6 +41,9 @@ def network(context: wn.MLContext) -> wn.MLGraph:
     weights = builder.constant(random.standard_normal((16, 8, 3, 3)).astype(np.float32))
     maps = builder.relu(builder.conv2d(x, weights), label="maps")
     flat = builder.reshape(maps, [1, 256])
+    # Whole numbers are stored as bytes.
+    steps = builder.constant(random.integers(-128, 128, (256, 256)).astype(np.float32))
+    flat = builder.mul(builder.matmul(flat, steps), builder.constant("float32", 0.001))
     same = builder.constant(random.standard_normal((256, 16)).astype(np.float32))
     scores = builder.matmul(flat, same, label="scores")
     return builder.build({"scores": builder.softmax(scores, 1), "maps": maps})
@@ -82,7 +85,7 @@ def test_a_folder_opens_with_equal_results(context: wn.MLContext, tmp_path: Path
         wanted = context.compute(graph, {"x": x})
         with wn.load(tmp_path, context) as model:
             found = model.run({"x": x})
-            assert [len(model.graphs[0].kernels), len(model.placement)] == [len(graph.kernels), 4]
+            assert [len(model.graphs[0].kernels), len(model.placement)] == [len(graph.kernels), 6]
             assert model.run({"x": x}, ["maps"]).keys() == {"maps"}
             assert model.profile({"x": x}).outputs.keys() == found.keys()
     for name, array in wanted.items():
@@ -225,6 +228,10 @@ WRONG: dict[str, tuple[Callable[[Any], None], str]] = {
     "uniform": (_set(lambda c: c["dispatches"][0], "uniform", 2**40), r"the uniforms must be within the uniform data"),
     "labels": (_alone, r"dispatches: two dispatches have the same label"),
     "texture": (_set(lambda c: c["constants"][0], "texture", [3, 3]), r"a texture must have a width and a height"),
+    "texels": (
+        lambda c: [c["kernels"][0]["bindings"][1].update(access="texture"), c["constants"][0].update(texture=[1, 1], bytes=4)],
+        r"as float32",
+    ),
     "element": (_set(lambda c: c["kernels"][0]["bindings"][0], "element", "float99"), r"element: unknown value; got 'float99'"),
     "access": (_set(lambda c: c["kernels"][0]["bindings"][0], "access", "atomic"), r"access: unknown value; got 'atomic'"),
     "sample": (_set(lambda c: c["sample"]["outputs"]["maps"], "bytes", 4), r"sample\.outputs: 'maps' must have"),

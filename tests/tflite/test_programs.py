@@ -110,6 +110,24 @@ def test_quantized_sums_are_exact(depth: int, context: wn.MLContext) -> None:
     assert np.array_equal(found, np.clip(np.rint(sums * multiplier) + 3, -128, 127).astype(np.int8))
 
 
+@pytest.mark.parametrize("activations", ["int8", "float32"])
+def test_weights_of_eight_bits_stay_bytes_on_the_device(activations: str, context: wn.MLContext) -> None:
+    rng = np.random.default_rng(3)
+    w = rng.integers(-127, 128, (64, 48))
+    quantized = {} if activations == "float32" else {"scale": 0.02, "zero_point": -7}
+    tensors = [
+        Tensor(name="x", shape=[40, 48], dtype=activations, **quantized),
+        Tensor(name="w", shape=w.shape, dtype="int8", data=w, scale=0.013),
+        Tensor(name="y", shape=[40, 64], dtype=activations, **quantized),
+    ]
+    with load_model(single("FULLY_CONNECTED", tensors, 1), lambda: context) as loaded:
+        (graph,) = loaded.graphs
+        assert [a.dtype.name for a in graph.optimized.constants.values() if a.size == w.size] == ["int8"]
+        if activations == "float32":
+            x = rng.standard_normal((40, 48)).astype(np.float32)
+            np.testing.assert_allclose(loaded.run({"x": x})["y"], x @ (w.T * np.float32(0.013)), rtol=0, atol=2e-5)
+
+
 def loop(limit_known: bool) -> bytes:
     """Return a model that doubles a value as long as a counter is below a limit."""
 

@@ -359,7 +359,7 @@ def _resource(value: Any, texture: bool, size_bytes: int) -> dispatch.Resource:
         return dispatch.BufferWindow(BufferBytes.unwritten(value), 0, value)
     array: Array = np.ascontiguousarray(value)
     if texture:
-        return array.astype(np.float32)
+        return array if array.dtype == np.int8 else array.astype(np.float32)
     size = max(-(-array.nbytes // 4) * 4, size_bytes)
     return dispatch.BufferWindow(BufferBytes.of(array, size), 0, size)
 

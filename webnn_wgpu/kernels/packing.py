@@ -151,10 +151,10 @@ class PanelTexture(Packing):
         return height, width
 
     def pack(self, array: Any) -> Any:
-        """Return the texels, `[height, width, 4]` float32. The padding of a panel is 0.
+        """Return the texels, `[height, width, 4]`, int8 for an array of int8 and float32 for others. The padding is 0.
 
         Args:
-            array: the constant in float32 or float16, [..., K, N] or, if `transposed`, [..., N, K].
+            array: the constant in float32, float16 or int8, [..., K, N] or, if `transposed`, [..., N, K].
         """
         shape: Sequence[int] = array.shape
         matrices = array.reshape(-1, *shape[-2:])
@@ -162,11 +162,11 @@ class PanelTexture(Packing):
             matrices = matrices.swapaxes(1, 2)
         count, K, N = matrices.shape
         panels, steps, wraps = -(-N // self.columns), self.wrap_steps(K), self.wraps(K)
-        texels = np.zeros(self.packed_shape(shape), np.float32)
+        texels = np.zeros(self.packed_shape(shape), np.int8 if array.dtype == np.int8 else np.float32)
         rows = texels[: count * panels * wraps, : steps * self.columns // 4].reshape(count, panels, wraps, -1)
         for panel, wrap in np.ndindex(panels, wraps):
             part = matrices[:, wrap * steps : (wrap + 1) * steps, panel * self.columns : (panel + 1) * self.columns]
-            padded = np.zeros((count, steps, self.columns), np.float32)
+            padded = np.zeros((count, steps, self.columns), texels.dtype)
             padded[:, : part.shape[1], : part.shape[2]] = part
             rows[:, panel, wrap] = self._ordered(padded).reshape(count, -1)
         return texels

@@ -11,6 +11,7 @@ import math
 import struct
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from ..core.caps import Caps
@@ -26,6 +27,19 @@ Access: TypeAlias = Literal["read", "write", "texture", "sampled"]
 TEXTURES = ("texture", "sampled")
 """The accesses of textures. The other accesses are those of buffers."""
 
+TEXEL_FORMATS = MappingProxyType({"float32": "rgba32float", "int8": "rgba8sint"})
+"""The formats of textures, by the element kind of the four elements of a texel."""
+
+
+def texel_element(data_type: str) -> str:
+    """Return the element kind of the texels that hold a constant of a data type: bytes stay bytes.
+
+    >>> texel_element("float16"), texel_element("int8")
+    ('float32', 'int8')
+    """
+    return data_type if data_type in TEXEL_FORMATS else "float32"
+
+
 _LONG = 100
 """The number in a kernel's parameters from which on its text is long: most are unrolled 16 times or fewer."""
 
@@ -36,10 +50,10 @@ class Binding:
 
     Attributes:
         name: the name in the shader, which is the specification's argument name if there is one.
-        access: `read`, `write` (read and write), `texture` (a read-only rgba32float storage texture of packed weights), or
+        access: `read`, `write` (read and write), `texture` (a read-only storage texture of packed weights), or
             `sampled` (the same as a sampled texture). llvmpipe turns loads of sampled textures into calls of one function,
             which reduces the code that it compiles to an eighth. Each load takes 14 ns instead of 6 ns.
-        element: the name of an `ElementKind`. Textures ignore it.
+        element: the name of an `ElementKind`. Textures hold elements of `TEXEL_FORMATS`.
         quad: whether the kernel reads and writes four elements at a time.
         window: "" if the operand is bound whole, `covering` if the bound part has all elements that the call accesses. `masked`
             reads elements outside the bound part as 0, or adds to earlier results. The access functions still count from the
@@ -58,6 +72,16 @@ class Binding:
     def is_texture(self) -> bool:
         """Whether it is a texture, and no buffer."""
         return self.access in TEXTURES
+
+    @property
+    def texel_format(self) -> str:
+        """The format of a texture, or "" for a buffer."""
+        return TEXEL_FORMATS[self.element] if self.is_texture else ""
+
+    @property
+    def texel(self) -> str:
+        """The WGSL type of the components of a texel: a signed byte becomes an i32."""
+        return ELEMENTS[self.element].value
 
     @property
     def unit_bytes(self) -> int:
@@ -211,7 +235,7 @@ class Packing:
     """
 
     def pack(self, array: Any) -> Any:
-        """Return the packed array: 1-D for a buffer, `[height, width, 4]` float32 for a texture."""
+        """Return the packed array: 1-D for a buffer, `[height, width, 4]` float32 or int8 for a texture."""
         raise NotImplementedError
 
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:

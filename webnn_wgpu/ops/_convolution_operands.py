@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..core.data_types import DATA_TYPES
 from ..kernels.packing import Permuted
-from ..kernels.spec import Binding, KernelCall, Packed, Temp
+from ..kernels.spec import Binding, KernelCall, Packed, Temp, texel_element
 from ..kernels.spec import Operand as KernelOperand
 from ._convolution_options import sizes_of
 from ._patches import Patches, patch_uniforms
@@ -105,7 +105,7 @@ def start_kernel(
     patches = patches or Patches.of(size, nhwc=size.nhwc and source != low.channels_first)
     kernel.bind(Binding(name="input", access="read", element=data_type, quad=patches.quads), source)
     kernel.bind(
-        Binding(name="weights", access="texture")
+        Binding(name="weights", access="texture", element=texel_element(weights_type))
         if texture
         else Binding(name="weights", access="read", element=weights_type, quad=quad),
         weights,

@@ -15,7 +15,7 @@ from ..costs.tiles import BLOCK_TILES
 from ..kernels import select
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.packing import Chain, Columns, PanelTexture
-from ..kernels.spec import Binding, Grid, Interval, KernelCall, KernelTemplate, Temp, Tiling, Work, grid_1d
+from ..kernels.spec import Binding, Grid, Interval, KernelCall, KernelTemplate, Temp, Tiling, Work, grid_1d, texel_element
 from ..kernels.tiles import rest_of, texture_uniforms, tile_uniforms
 from ..kernels.windows import strided_span
 from ._def import Lowering
@@ -168,7 +168,8 @@ def _block_calls(
     if packing:
         whole = replace(packing, transposed=b.transposed)
         part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
-        kernel.bind(Binding(name="b", access="texture"), packed(b.value, whole if block.whole else part))
+        binding = Binding(name="b", access="texture", element=texel_element(b.data_type))
+        kernel.bind(binding, packed(b.value, whole if block.whole else part))
     else:
         operand = row_major(low, b, "b", calls) if block.whole else columns_of(low, b, block, calls)
         kernel.bind(Binding(name="b", access="read", element=b.data_type, quad=N % QUAD == 0), operand)

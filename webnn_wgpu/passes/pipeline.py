@@ -18,6 +18,7 @@ from .integer_products import multiply_integers
 from .integers import keep_integers_as_floats
 from .layout import keep_channels_last
 from .movement import merge_movement
+from .narrow_weights import keep_weights_narrow
 from .products import merge_products
 from .rules import Rule
 from .scalars import repeat_scalars
@@ -189,6 +190,11 @@ PASSES = (
         run=multiply_integers,
         reason="few rows of quantized numbers read weights of 8 bits as bytes, and multiply four at once",
         by_cost=True,
+    ),
+    Pass(
+        name="keep_weights_narrow",
+        run=keep_weights_narrow,
+        reason="kernels read weights of 8 bits as bytes, which take a quarter of the memory",
     ),
     Pass(
         name="take_numbers_along",

@@ -214,6 +214,7 @@ class StoredTexture(Packing):
 
     width: int
     height: int
+    texel_bytes: int
 
     @property
     def texture(self) -> bool:
@@ -226,7 +227,7 @@ class StoredTexture(Packing):
 
     def pack(self, array: Any) -> Any:
         """Return the texels."""
-        return array.view(np.float32).reshape(self.height, self.width, 4)
+        return array.view(np.float32 if self.texel_bytes == 16 else np.int8).reshape(self.height, self.width, 4)
 
 
 def missing_of(requires: Requirements, caps: Caps) -> Iterator[tuple[str, str, str]]:
@@ -291,7 +292,9 @@ def restore_plan(model: WebModel, sources: Sequence[str], read: Callable[[FileRa
 
 def _use(number: int, constant: WebConstant) -> ConstantUse:
     type_ = TensorType("uint8", (constant.place.size_bytes,))
-    return ConstantUse(number, type_, None if constant.texture is None else StoredTexture(*constant.texture))
+    if constant.texture is None:
+        return ConstantUse(number, type_, None)
+    return ConstantUse(number, type_, StoredTexture(*constant.texture, constant.texel_bytes))
 
 
 def _spec(kernel: WebKernel, source: str) -> KernelSpec:

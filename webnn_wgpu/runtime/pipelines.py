@@ -19,7 +19,7 @@ from ..core.errors import OperationError, OutOfMemoryError
 from ..core.settings import dump_folder
 from ..kernels.source_map import SourceMap, map_of_kernel, map_of_source
 from ..kernels.sources import source_of
-from ..kernels.spec import KernelSpec
+from ..kernels.spec import Binding, KernelSpec
 from ..kernels.templates import template_file
 from ..plan.execution_plan import PlannedDispatch
 from .device import Device
@@ -58,7 +58,7 @@ class PipelineCache:
         self._newest: OrderedDict[KernelSpec, Pipeline] = OrderedDict()
         self._layouts: dict[Any, tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]] = {}
         self._nothing: list[Any] = []
-        self._no_textures: dict[tuple[int, int], wgpu.GPUTextureView] = {}
+        self._no_textures: dict[tuple[str, int, int], wgpu.GPUTextureView] = {}
 
     @classmethod
     def of(cls, device: Device) -> PipelineCache:
@@ -159,12 +159,13 @@ class PipelineCache:
             self._nothing.append({"buffer": buffer, "offset": 0, "size": _NOTHING_BYTES})
         return self._nothing[binding]
 
-    def no_texture(self, width: int, height: int) -> wgpu.GPUTextureView:
-        """Return an unused texture of a size to bind."""
-        if (width, height) not in self._no_textures:
-            texture = self.device.gpu.create_texture(size=(width, height, 1), format="rgba32float", usage=TEXTURE_USAGE)
-            self._no_textures[width, height] = texture.create_view()
-        return self._no_textures[width, height]
+    def no_texture(self, texel_format: str, width: int, height: int) -> wgpu.GPUTextureView:
+        """Return an unused texture of a format and a size to bind."""
+        key = texel_format, width, height
+        if key not in self._no_textures:
+            texture = self.device.gpu.create_texture(size=(width, height, 1), format=texel_format, usage=TEXTURE_USAGE)
+            self._no_textures[key] = texture.create_view()
+        return self._no_textures[key]
 
     def layout(self, spec: KernelSpec) -> wgpu.GPUBindGroupLayout:
         """Return the layout of the one bind group of a kernel."""
@@ -175,23 +176,31 @@ class PipelineCache:
         # a layout only if they have as many uniforms. The expectations of a caller's own kernels are unknown.
         if spec.source:
             return self._make_layout(spec)
-        key = tuple(b.access for b in spec.bindings), spec.uniform_bytes
+        key = tuple((b.access, b.texel_format) for b in spec.bindings), spec.uniform_bytes
         if key not in self._layouts:
             self._layouts[key] = self._make_layout(spec)
         return self._layouts[key]
 
     def _make_layout(self, spec: KernelSpec) -> tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]:
-        kinds: dict[str, dict[str, Any]] = {
-            "read": {"buffer": {"type": "read-only-storage"}},
-            "write": {"buffer": {"type": "storage"}},
-            "texture": {"storage_texture": {"access": "read-only", "format": "rgba32float", "view_dimension": "2d"}},
-            "sampled": {"texture": {"sample_type": "unfilterable-float", "view_dimension": "2d"}},
-        }
-        items = [kinds[b.access] for b in spec.bindings] + [{"buffer": {"type": "uniform"}}] * bool(spec.uniforms)
+        items = [_entry(b) for b in spec.bindings] + [{"buffer": {"type": "uniform"}}] * bool(spec.uniforms)
         entries = [{"binding": i, "visibility": wgpu.ShaderStage.COMPUTE, **item} for i, item in enumerate(items)]
         gpu = self.device.gpu
         layout = gpu.create_bind_group_layout(entries=entries)
         return layout, gpu.create_pipeline_layout(bind_group_layouts=[layout])
+
+
+def _entry(binding: Binding) -> dict[str, Any]:
+    """Return the entry of a binding in the layout of its bind group, without number and visibility."""
+    match binding.access:
+        case "read":
+            return {"buffer": {"type": "read-only-storage"}}
+        case "write":
+            return {"buffer": {"type": "storage"}}
+        case "texture":
+            return {"storage_texture": {"access": "read-only", "format": binding.texel_format, "view_dimension": "2d"}}
+        case "sampled":
+            sample_type = "unfilterable-float" if binding.texel == "f32" else "sint"
+            return {"texture": {"sample_type": sample_type, "view_dimension": "2d"}}
 
 
 def _blamed(spec: KernelSpec) -> str:

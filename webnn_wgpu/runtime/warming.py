@@ -57,11 +57,11 @@ class Use:
 
     Attributes:
         uniforms: the uniform data.
-        textures: the binding, width and height of each texture.
+        textures: the binding, format, width and height of each texture.
     """
 
     uniforms: bytes = b""
-    textures: tuple[tuple[int, int, int], ...] = ()
+    textures: tuple[tuple[int, str, int, int], ...] = ()
 
 
 class WarmUp:
@@ -302,7 +302,8 @@ def _compile_on(lane: Device, spec: KernelSpec, uses: Sequence[Use]) -> None:
 def _no_textures(cache: PipelineCache, use: Use) -> dict[int, Any]:
     """Return textures by binding that a driver takes for those of a use."""
     # Of the sizes it matters whether they are powers of two.
-    return {i: cache.no_texture(*(4 if n & (n - 1) == 0 else 3 for n in sizes)) for i, *sizes in use.textures}
+    sides = {n: 4 if n & (n - 1) == 0 else 3 for _, _, *sizes in use.textures for n in sizes}
+    return {i: cache.no_texture(kind, sides[width], sides[height]) for i, kind, width, height in use.textures}
 
 
 def _wait_for_compiler(device: Device) -> None:
@@ -369,12 +370,12 @@ def try_kernel(cache: PipelineCache, kernel: Pipeline, resources: Mapping[int, A
 
 def _use(plan: ExecutionPlan, planned: PlannedDispatch) -> Use:
     """Return the use of a kernel by a dispatch."""
-    textures: list[tuple[int, int, int]] = []
+    textures: list[tuple[int, str, int, int]] = []
     for i, resource in enumerate(planned.bindings):
         constant = plan.constants[int(resource.key)] if resource.kind == "constant" else None
         if constant is not None and constant.packing is not None and constant.packing.texture:
             height, width, _ = constant.packing.packed_shape(constant.type.shape)
-            textures.append((i, width, height))
+            textures.append((i, planned.spec.bindings[i].texel_format, width, height))
     return Use(bytes(plan.uniforms[planned.uniform_offset : planned.uniform_offset + planned.uniform_size]), tuple(textures))
 
 

@@ -12,7 +12,7 @@ import wgpu
 from ..core.data_types import Array
 from ..core.mapped import release_pages
 from ..kernels.packing import packed_array
-from ..kernels.spec import Packing
+from ..kernels.spec import TEXEL_FORMATS, Packing
 from .buffer import Buffer
 from .device import Device
 
@@ -74,21 +74,22 @@ class WeightStore:
         packed = packed_array(array, packing)
         if packing is not None and packing.texture:
             height, width, _ = packed.shape
+            texel_bytes = 4 * packed.itemsize
             gpu = self._device.gpu
             with self._device.translated(f"{label} of {packed.nbytes} bytes"):
                 texture = gpu.create_texture(
                     label=label,
                     size=(width, height, 1),
-                    format="rgba32float",
+                    format=TEXEL_FORMATS[packed.dtype.name],
                     usage=TEXTURE_USAGE | wgpu.TextureUsage.COPY_DST,
                 )
-                rows = max(1, _STAGED_BYTES // (width * 16))
+                rows = max(1, _STAGED_BYTES // (width * texel_bytes))
                 for top in range(0, height, rows):
                     part = packed[top : top + rows]
                     gpu.queue.write_texture(
                         {"texture": texture, "origin": (0, top, 0)},
                         part,
-                        {"bytes_per_row": width * 16, "rows_per_image": len(part)},
+                        {"bytes_per_row": width * texel_bytes, "rows_per_image": len(part)},
                         (width, len(part), 1),
                     )
                     self._staged(part.nbytes)

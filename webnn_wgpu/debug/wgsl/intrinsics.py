@@ -135,9 +135,9 @@ class Intrinsics(Expressions):
             message = f"{self._invocation(bad[0])} reads the texel {at} of {texture.name}; it has {width} x {height}"
             self.tell("out of bounds", node, texture.name, message, self.wave.ids[bad], read=True)
         found = texture.texels[np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)]
-        texel = Numeric("f32", (4,))
+        texel = Numeric("i32" if found.dtype == np.int8 else "f32", (4,))
         beyond = poison(texel) if (node.line, node.column) in self.poisoned else zero(texel)
-        return np.where(outside, beyond, np.moveaxis(found, -1, 0))
+        return np.where(outside, beyond, np.moveaxis(found, -1, 0).astype(beyond.dtype))
 
 
 def _second(_: Any, new: Any) -> Any:

@@ -24,8 +24,12 @@ const ARRAYS = {
 const LAYOUTS = {
   read: { buffer: { type: "read-only-storage" } },
   write: { buffer: { type: "storage" } },
-  texture: { storageTexture: { access: "read-only", format: "rgba32float", viewDimension: "2d" } },
-  sampled: { texture: { sampleType: "unfilterable-float", viewDimension: "2d" } },
+};
+
+/** Layouts of textures: texels are four float32 or four int8. */
+const TEXTURES = {
+  texture: (float) => ({ storageTexture: { access: "read-only", format: float ? "rgba32float" : "rgba8sint", viewDimension: "2d" } }),
+  sampled: (float) => ({ texture: { sampleType: float ? "unfilterable-float" : "sint", viewDimension: "2d" } }),
 };
 
 const padded = (bytes) => Math.ceil(bytes / PAD_BYTES) * PAD_BYTES;
@@ -179,7 +183,7 @@ class Model {
 
   async _pipeline(kernel, source) {
     const { device } = this;
-    const layouts = kernel.bindings.map(({ access }) => LAYOUTS[access]);
+    const layouts = kernel.bindings.map(({ access, element }) => LAYOUTS[access] ?? TEXTURES[access](element === "float32"));
     if (kernel.uniforms.length) layouts.push({ buffer: { type: "uniform" } });
     const entries = layouts.map((layout, binding) => ({ binding, visibility: GPUShaderStage.COMPUTE, ...layout }));
     const group = device.createBindGroupLayout({ label: kernel.name, entries });
@@ -210,11 +214,12 @@ class Model {
       return buffer;
     }
     const [width, height] = texture;
+    const texelBytes = bytes / (width * height);
     const made = this.device.createTexture({
-      size: [width, height], format: "rgba32float",
+      size: [width, height], format: texelBytes === 16 ? "rgba32float" : "rgba8sint",
       usage: GPUTextureUsage.STORAGE_BINDING | GPUTextureUsage.TEXTURE_BINDING | GPUTextureUsage.COPY_DST });
     this._all.push(made);
-    queue.writeTexture({ texture: made }, data, { offset, bytesPerRow: width * 16, rowsPerImage: height }, [width, height]);
+    queue.writeTexture({ texture: made }, data, { offset, bytesPerRow: width * texelBytes, rowsPerImage: height }, [width, height]);
     return made.createView();
   }
 

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from ...core.data_types import byte_length
@@ -36,6 +37,8 @@ OFFSET_ALIGNMENT = 256
 
 Kind: TypeAlias = Literal["input", "output", "slot", "constant"]
 KINDS: tuple[Kind, ...] = ("input", "output", "slot", "constant")
+TEXEL_ELEMENTS = MappingProxyType({16: "float32", 4: "int8"})
+"""The elements of textures by the bytes of a texel: the formats rgba32float and rgba8sint."""
 ACCESSES = ("read", "write", "texture", "sampled")
 UNIFORM_TYPES = ("u32", "i32", "f32")
 ELEMENT_NAMES = (
@@ -75,10 +78,15 @@ class FileRange:
 
 @dataclass(frozen=True)
 class WebConstant:
-    """A constant in the form that kernels read: a buffer, or a texture of the format rgba32float with a width and a height."""
+    """A constant in the form that kernels read: a buffer, or a texture with a width and a height."""
 
     place: FileRange
     texture: tuple[int, int] | None = None
+
+    @property
+    def texel_bytes(self) -> int:
+        """The bytes of a texel, a key of `TEXEL_ELEMENTS`. 0 for a buffer."""
+        return 0 if self.texture is None else self.place.size_bytes // math.prod(self.texture)
 
 
 @dataclass(frozen=True, kw_only=True)

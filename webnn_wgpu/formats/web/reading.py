@@ -19,6 +19,7 @@ from .model import (
     FORMAT,
     KINDS,
     MODEL_FILE,
+    TEXEL_ELEMENTS,
     UNIFORM_TYPES,
     VERSION,
     FileRange,
@@ -254,8 +255,8 @@ def _constant(reader: _Reader, place: Callable[[_Reader], FileRange]) -> WebCons
     if sides is None:
         return WebConstant(found)
     numbers = [side.number(1, 65536) for side in sides.items()]
-    if len(numbers) != 2 or numbers[0] * numbers[1] * 16 != found.size_bytes:
-        raise sides.fault("a texture must have a width and a height, and 16 bytes for each texel")
+    if len(numbers) != 2 or found.size_bytes not in (numbers[0] * numbers[1] * size for size in TEXEL_ELEMENTS):
+        raise sides.fault("a texture must have a width and a height, and 16 or 4 bytes for each texel")
     return WebConstant(found, (numbers[0], numbers[1]))
 
 
@@ -369,11 +370,14 @@ class _DispatchChecks:
         if (kind, found) not in self.sizes:
             raise key.fault(f"there is no such {kind}")
         resource = WebResource(kind, found, reader.member("offset").number(), reader.member("bytes").number(4))
-        is_texture = kind == "constant" and self.constants[int(found)].texture is not None
+        texel_bytes = self.constants[int(found)].texel_bytes if kind == "constant" else 0
+        is_texture = texel_bytes > 0
         if is_texture != (binding.access in ("texture", "sampled")):
             raise reader.fault(
                 f"the kernel binds '{binding.name}' as {binding.access}", "textures as textures, buffers as buffers"
             )
+        if is_texture and TEXEL_ELEMENTS[texel_bytes] != binding.element:
+            raise reader.fault(f"the kernel binds '{binding.name}' as {binding.element}", TEXEL_ELEMENTS[texel_bytes])
         room = padded(self.sizes[kind, found])
         if not is_texture and (resource.size_bytes % 4 or resource.offset + resource.size_bytes > room):
             raise reader.fault("the binding must be within its buffer, in whole words", f"{room} bytes")

@@ -53,6 +53,40 @@ def centered(call: TfliteCall, tensor: TfliteTensor, operand: MLOperand | None =
     return call.build.sub(values, call.constant(points.reshape(call.along(tensor, quantization)), "float32")), bits
 
 
+def whole_weights(call: TfliteCall, index: int, axis: int) -> tuple[MLOperand, Array | None]:
+    """Return constant int8 weights as whole numbers with the scales of the output channels, or as numbers and None.
+
+    Products of the whole numbers are scaled behind their sums, so that the device can hold the weights as bytes.
+
+    Args:
+        call: the node, with activations of float32.
+        index: the input.
+        axis: the dimension of the output channels.
+    """
+    tensor = call.tensor(index)
+    quantization = tensor.quantization
+    symmetric = (
+        tensor.array is not None
+        and tensor.is_quantized
+        and tensor.dtype.name == "int8"
+        and quantization is not None
+        and quantization.block_scales < 0
+        and not quantization.zero_points.any()
+        and (len(quantization.scales) == 1 or quantization.axis == axis)
+    )
+    if not symmetric or quantization is None:
+        return call.floats(index), None
+    call.along(tensor, quantization)
+    return call.cast(call.lowering.hold(tensor), "float32"), quantization.scales
+
+
+def scaled_sums(call: TfliteCall, sums: MLOperand, scales: Array | None, bias: MLOperand | None) -> MLOperand:
+    """Return float32 sums of products, the channels last, times the scales of the weights, plus the bias."""
+    if scales is not None:
+        sums = call.build.mul(sums, call.constant(scales.reshape([1] * (len(sums.shape) - 1) + [-1]), "float32"))
+    return sums if bias is None else call.build.add(sums, bias)
+
+
 def magnitude(tensor: TfliteTensor, axes: Sequence[int]) -> int | None:
     """Return the maximum sum over axes of the magnitudes of a constant minus its zero point. None for other tensors."""
     quantization = tensor.quantization

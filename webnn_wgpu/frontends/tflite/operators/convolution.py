@@ -10,7 +10,7 @@ from webnn_wgpu import MLOperand
 
 from ..call import TfliteCall
 from ._registry import Result, lowers
-from ._sums import centered, integer_sums, magnitude, rescaled, scales_of, sums_integers
+from ._sums import centered, integer_sums, magnitude, rescaled, scaled_sums, scales_of, sums_integers, whole_weights
 from ._windows import padded, window_padding
 
 Layout = Literal["ohwi", "ihwo"]
@@ -54,7 +54,10 @@ def conv_2d(call: TfliteCall) -> Result:
         )
         return rescaled(call, sums, 0, scales_of(call, 1), 2)
     bias = call.reshape(call.floats(2), [outputs]) if call.has(2) else None
-    return call.activated(call.build.conv2d(call.floats(0), call.floats(1), bias=bias, **options))
+    weights, scales = (call.floats(1), None) if depthwise else whole_weights(call, 1, 0)
+    if scales is None:
+        return call.activated(call.build.conv2d(call.floats(0), weights, bias=bias, **options))
+    return call.activated(scaled_sums(call, call.build.conv2d(call.floats(0), weights, **options), scales, bias))
 
 
 def transposed(

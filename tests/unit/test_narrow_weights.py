@@ -1,0 +1,140 @@
+"""Constant factors that the device stores as bytes: which ones, and that every kernel computes the same with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tests.support import Sketch, assert_same, run_graph
+from tests.unit.plans import caps_of
+from tests.unit.rewrites import normal
+from webnn_wgpu.core.data_types import DATA_TYPES
+from webnn_wgpu.costs import Target
+from webnn_wgpu.passes import run_passes
+from webnn_wgpu.passes.narrow_weights import holds_bytes, keep_weights_narrow
+from webnn_wgpu.plan import make_plan
+from webnn_wgpu.reference import interpret
+
+if TYPE_CHECKING:
+    from webnn_wgpu.ir.graph import Array, Graph
+    from webnn_wgpu.runtime.device import Device
+
+
+def steps(*shape: int, most: int = 127) -> Array:
+    """Return whole numbers, the largest of which are -most - 1 and most."""
+    found = np.random.default_rng(sum(shape)).integers(-most - 1, most + 1, shape).astype(np.float32)
+    found.flat[:2] = -most - 1, most
+    return found
+
+
+def product(op: str, x: Array, weights: Array, **attrs: Any) -> tuple[Sketch, Graph]:
+    s = Sketch()
+    y = s.apply(op, s.input(x), s.constant(weights), **attrs)
+    return s, s.graph(s.apply("relu", y))
+
+
+def convolution(channels: int, outputs: int, taps: int, **attrs: Any) -> tuple[Sketch, Graph]:
+    attrs = {"input_layout": "nhwc", "filter_layout": "ohwi", "padding": (taps // 2,) * 4, **attrs}
+    return product("conv2d", np.rint(8 * normal(1, 7, 9, channels)), steps(outputs, taps, taps, channels), **attrs)
+
+
+def types_of_weights(graph: Graph) -> set[str]:
+    return {graph.type(value).data_type for value in graph.constants}
+
+
+@pytest.mark.parametrize(
+    ("variant", "K", "N", "transposed"),
+    [
+        ("subgroup", 40, 48, False),
+        ("subgroup", 37, 30, True),
+        ("tiled", 40, 48, True),
+        ("tiled", 37, 30, False),
+        ("gemv", 37, 32, False),
+        ("plain", 38, 31, True),
+    ],
+)
+def test_every_kernel_of_products_reads_bytes(device: Device, variant: str, K: int, N: int, transposed: bool) -> None:
+    x = np.rint(8 * normal(9, K))
+    s, graph = product("gemm", x, steps(N, K), b_transpose=True) if transposed else product("matmul", x, steps(K, N))
+    assert types_of_weights(keep_weights_narrow(graph)) == {"int8"}
+    assert_same(run_graph(device, graph, s.feeds, forced={graph.nodes[0].op: variant}), interpret(graph, s.feeds))
+
+
+@pytest.mark.parametrize(
+    ("variant", "channels", "outputs"),
+    [("implicit", 12, 16), ("implicit", 13, 18), ("tiled", 12, 16), ("tiled", 13, 18), ("plain", 13, 18), ("winograd", 12, 16)],
+)
+def test_every_kernel_of_convolutions_reads_bytes(device: Device, variant: str, channels: int, outputs: int) -> None:
+    s, graph = convolution(channels, outputs, 3)
+    assert types_of_weights(keep_weights_narrow(graph)) == {"int8"}
+    assert_same(run_graph(device, graph, s.feeds, forced={"conv2d": variant}), interpret(graph, s.feeds))
+
+
+@pytest.mark.parametrize("record", ["nvidia", "lavapipe"])
+def test_bytes_take_a_quarter_of_the_memory(record: str) -> None:
+    target = Target.of(caps_of(record))
+    for _, graph in (convolution(64, 64, 1), convolution(32, 64, 3), product("matmul", normal(40, 64), steps(64, 64))):
+        sizes: list[int] = []
+        for disabled in ((), ("keep_weights_narrow",)):
+            plan = make_plan(run_passes(graph, target, disabled)[0], target)
+            (weights,) = [use for use in plan.constants if use.type.num_elements > 1]
+            element_bytes = DATA_TYPES[weights.type.data_type].size_bytes
+            shape, packing = weights.type.shape, weights.packing
+            sizes.append(packing.size_bytes(shape, element_bytes) if packing is not None else weights.type.size_bytes)
+        assert sizes[0] * 4 == sizes[1]
+
+
+def shared() -> Graph:
+    s = Sketch()
+    weights = s.constant(steps(40, 40))
+    return s.graph(s.apply("add", s.apply("matmul", s.input(normal(40, 40)), weights), s.apply("relu", weights)))
+
+
+def output() -> Graph:
+    s = Sketch()
+    weights = s.constant(steps(40, 40))
+    return s.graph(s.apply("matmul", s.input(normal(4, 40)), weights), weights)
+
+
+@pytest.mark.parametrize(
+    ("reason", "graph"),
+    [
+        ("too large for a byte", product("matmul", normal(4, 40), steps(40, 40, most=128))[1]),
+        ("no whole numbers", product("matmul", normal(4, 40), steps(40, 40) + 0.5)[1]),
+        ("one element is no whole number", product("matmul", normal(4, 80), np.vstack([steps(79, 80), normal(1, 80)]))[1]),
+        ("few elements", product("matmul", normal(4, 10), steps(10, 10))[1]),
+        ("another node reads it", shared()),
+        ("an output", output()),
+        (
+            "one input channel for each group",
+            product("conv2d", normal(1, 5, 5, 512), steps(1, 3, 3, 512), groups=512, input_layout="nhwc", filter_layout="ihwo")[
+                1
+            ],
+        ),
+        ("channels first", product("conv2d", normal(1, 40, 5, 5), steps(40, 40, 1, 1))[1]),
+    ],
+)
+def test_other_constants_stay_as_they_are(reason: str, graph: Graph) -> None:
+    assert keep_weights_narrow(graph) is graph, reason
+
+
+def test_factors_of_channels_do_not_widen_a_filter_of_bytes(device: Device) -> None:
+    s = Sketch()
+    x, weights = s.input(np.rint(8 * normal(1, 7, 9, 12))), s.constant(steps(16, 3, 3, 12))
+    y = s.apply("conv2d", x, weights, input_layout="nhwc", filter_layout="ohwi")
+    graph = s.graph(s.apply("mul", y, s.constant(np.float32(2.0) ** np.arange(16, dtype=np.float32))))
+    optimized, _ = run_passes(graph, device.target)
+    assert "int8" in types_of_weights(optimized)
+    assert len(optimized.nodes) == 1
+    assert_same(run_graph(device, graph, s.feeds), interpret(graph, s.feeds))
+
+
+def test_bytes_are_whole_numbers_in_their_range() -> None:
+    assert holds_bytes(steps(40, 40))
+    for other in (np.nan, np.inf, 0.5, 128.0, -129.0):
+        for place in (0, 5000):
+            array = steps(80, 80)
+            array.flat[place] = other
+            assert not holds_bytes(array)
