@@ -10,8 +10,25 @@ Example:
 from __future__ import annotations
 
 try:
+    from .frontends.tflite.accelerators import (
+        CpuOptions,
+        Environment,
+        EnvironmentOptions,
+        GpuOptions,
+        HardwareAccelerator,
+        Options,
+    )
+    from .frontends.tflite.compiled import CompiledModel
     from .frontends.tflite.delegate import DelegationReport, WebnnDelegate
-    from .frontends.tflite.interpreter import Interpreter, OpResolverType, SignatureRunner
+    from .frontends.tflite.interpreter import (
+        Delegate,
+        Interpreter,
+        InterpreterWithCustomOps,
+        OpResolverType,
+        SignatureRunner,
+        load_delegate,
+    )
+    from .frontends.tflite.tensor_buffer import TensorBuffer
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("webnn_wgpu"):
         raise
@@ -19,4 +36,21 @@ except ModuleNotFoundError as error:
         f"webnn_wgpu.tflite needs the package '{error.name}': pip install 'webnn-wgpu[tflite]'", name=error.name
     ) from error
 
-__all__ = ["DelegationReport", "Interpreter", "OpResolverType", "SignatureRunner", "WebnnDelegate"]
+__all__ = [
+    "CompiledModel",
+    "CpuOptions",
+    "Delegate",
+    "DelegationReport",
+    "Environment",
+    "EnvironmentOptions",
+    "GpuOptions",
+    "HardwareAccelerator",
+    "Interpreter",
+    "InterpreterWithCustomOps",
+    "OpResolverType",
+    "Options",
+    "SignatureRunner",
+    "TensorBuffer",
+    "WebnnDelegate",
+    "load_delegate",
+]

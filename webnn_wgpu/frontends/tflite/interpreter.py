@@ -231,6 +231,45 @@ class Interpreter:
         return {name: self._details(entry.subgraph, [index])[0] for name, index in tensors.items()}
 
 
+class InterpreterWithCustomOps(Interpreter):
+    """An interpreter with LiteRT's argument for registrations of custom operators.
+
+    Args:
+        custom_op_registerers: accepted for LiteRT's programs. They register native code; `custom_operators` lowers operators.
+        arguments: the arguments of `Interpreter`.
+    """
+
+    def __init__(self, custom_op_registerers: Sequence[Any] | None = None, **arguments: Any) -> None:
+        del custom_op_registerers
+        super().__init__(**arguments)
+
+
+class Delegate:
+    """A delegate of a shared library, which is accepted for LiteRT's programs and never loaded.
+
+    Args:
+        library: the name or the path of the library.
+        options: the options of the delegate.
+
+    Raises:
+        OSError: a path at which no file is.
+    """
+
+    def __init__(self, library: str, options: Mapping[Any, Any] | None = None) -> None:
+        if os.sep in library and not Path(library).is_file():
+            raise OSError(f"{library}: cannot open shared object file: No such file or directory")
+        self.library, self.options = library, dict(options or {})
+
+
+def load_delegate(library: str, options: Mapping[Any, Any] | None = None) -> Delegate:
+    """Return the delegate of a shared library for `experimental_delegates`. The model runs on WebNN in any case.
+
+    Raises:
+        OSError: a path at which no file is.
+    """
+    return Delegate(library, options)
+
+
 class SignatureRunner:
     """A signature of an interpreter's model, which is called with its inputs by keyword.
 

@@ -73,8 +73,10 @@ class SubgraphRun:
 
         Raises:
             InterpreterValueError: the tensor is no input.
-            InterpreterRuntimeError: a size is negative or, if `strict`, fixed.
+            InterpreterRuntimeError: there is no such tensor, or a size is negative or, if `strict`, fixed.
         """
+        if not 0 <= index < len(self.record.tensors):
+            raise InterpreterRuntimeError(f"there is no tensor {index}")
         record = self.tensor(index)
         shape = tuple(int(d) for d in size)
         if index not in self._inputs:
