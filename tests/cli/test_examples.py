@@ -20,6 +20,7 @@ EXISTING = {
     ".weights": ["graph", "model"],
     ".safetensors": ["model"],
     ".npz": ["inputs"],
+    ".tflite": ["model"],
     ".jpg": ["photo"],
     ".txt": ["classes"],
 }

@@ -2,58 +2,23 @@
 
     python -m tests.onnx.fuzz --seconds 60 --seed 1 [--findings DIR] [--models DIR]
 
-A worker mutates the `onnx` package's test models, or those of a folder, and loads, lowers and sometimes runs them. Whatever is
-not a clear error (another exception, a crash, more than ten seconds, more than three gigabytes) is a finding and kept with its
-seed.
+A worker mutates the `onnx` package's test models, or those of a folder, and loads, lowers and sometimes runs them.
+`tests/fuzzing.py` says what a finding is.
 """
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 import random
-import resource
-import signal
-import time
-import traceback
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 
-MEMORY = 3 << 30
-SECONDS = 10
+from tests.fuzzing import main, mutate_bytes
+
 SIZES = (0, 1, -1, 2, 3, 7, 255, 2**16, 2**31 - 1, 2**31, -(2**31), 2**40, 2**63 - 1, -(2**63))
 FLOATS = (0.0, -0.0, 1.0, -1.0, 1e-30, 1e30, float("inf"), float("nan"))
-
-
-class TooLong(Exception):
-    """A model took longer than it may."""
-
-
-def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
-    """Return the bytes with a few of them changed, cut out, repeated or cut off."""
-    out = bytearray(data)
-    for _ in range(rng.choice((1, 1, 2, 4, 8))):
-        if not out:
-            break
-        at = rng.randrange(len(out))
-        match rng.randrange(6):
-            case 0:
-                out[at] ^= 1 << rng.randrange(8)
-            case 1:
-                out[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF))
-            case 2:
-                del out[at : at + rng.choice((1, 2, 8, 64))]
-            case 3:
-                out[at:at] = out[at : at + rng.choice((1, 4, 32))]
-            case 4:
-                del out[at:]
-            case _:
-                out[at:at] = bytes(rng.randrange(256) for _ in range(rng.choice((1, 4))))
-    return bytes(out)
 
 
 def mutate_model(rng: random.Random, model: onnx.ModelProto) -> onnx.ModelProto:
@@ -167,62 +132,5 @@ def corpus_of(folder: Path | None) -> list[Any]:
     return [Case(path.stem, onnx.load(path), [], 0, 0) for path in sorted(folder.glob("*.onnx"))]
 
 
-def work(first: int, step: int, until: float, log: Path, findings: Path, models: Path | None) -> None:
-    """Run mutants until the time is over, counting in a file which one is being run."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY + (2 << 30), MEMORY + (2 << 30)))
-    warnings.simplefilter("ignore")
-    import webnn_wgpu as wn
-
-    def too_long(*_: object) -> None:
-        raise TooLong
-
-    signal.signal(signal.SIGALRM, too_long)
-    corpus = corpus_of(models)
-    context = wn.ml.create_context()
-    counts: dict[str, int] = {}
-    seed = first
-    while time.time() < until:
-        log.write_text(f"{seed} {sum(counts.values())} {counts}")
-        signal.alarm(SECONDS)
-        try:
-            verdict = one(seed, corpus, context)
-        except (Exception, TooLong):
-            verdict = "FINDING"
-            (findings / f"{seed}.txt").write_text(traceback.format_exc())
-        finally:
-            signal.alarm(0)
-        counts[verdict] = counts.get(verdict, 0) + 1
-        seed += step
-    log.write_text(f"{seed} {sum(counts.values())} {counts}")
-
-
-def main() -> int:
-    """Run workers one after another until the time is over; a worker that dies is a finding, too."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--findings", type=Path, default=Path("fuzz-findings"))
-    parser.add_argument("--models", type=Path, help="a folder of .onnx files to mutate")
-    options = parser.parse_args()
-    options.findings.mkdir(parents=True, exist_ok=True)
-    until, seed, executions, deaths = time.time() + options.seconds, options.seed, 0, 0
-    while time.time() < until:
-        log = options.findings / "log"
-        log.write_text(f"{seed} 0")
-        arguments = (seed, 1, until, log, options.findings, options.models)
-        worker = multiprocessing.get_context("spawn").Process(target=work, args=arguments)
-        worker.start()
-        worker.join()
-        at, count, *rest = log.read_text().split(" ", 2)
-        executions, seed = executions + int(count), int(at) + 1
-        print(f"worker ended with {worker.exitcode} at seed {at} after {count} executions {' '.join(rest)}", flush=True)
-        if worker.exitcode:
-            deaths += 1
-            (options.findings / f"{at}.txt").write_text(f"the worker died: exit code {worker.exitcode}")
-    found = len(list(options.findings.glob("*.txt")))
-    print(f"{executions} executions, {found} findings, {deaths} of them deaths; kept in {options.findings}")
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main("tests.onnx.fuzz", "Fuzzes the ONNX importer."))

@@ -25,6 +25,7 @@ from .op import op
 from .ops import ops
 from .profile import profile
 from .run import run
+from .tflite import benchmark_model, evaluate, inference_diff, label_image
 from .tune import tune
 from .validate import validate
 from .view import view
@@ -60,8 +61,9 @@ MODELS = (
     validate,
     weights,
 )
+TFLITE = (benchmark_model, inference_diff, label_image, evaluate)
 OTHERS = (demo, doctor, op, ops)
 
-for command in (*MODELS, *OTHERS):
+for command in (*MODELS, *TFLITE, *OTHERS):
     app.add_command(command)
 add_examples(app)

@@ -23,6 +23,10 @@ EXAMPLES = {
         "webnn-wgpu bench --compare before.json after.json",
         "webnn-wgpu bench --suite --json suite.json       # built-in models, a file to send",
     ),
+    "benchmark_model": (
+        "webnn-wgpu benchmark_model --graph=model.tflite --use_webnn",
+        "webnn-wgpu benchmark_model --graph=model.tflite --use_webnn --enable_op_profiling=true",
+    ),
     "check": (
         "webnn-wgpu check model.onnx",
         "webnn-wgpu check model.onnx --all --fallback host",
@@ -44,10 +48,19 @@ EXAMPLES = {
         "webnn-wgpu doctor",
         "webnn-wgpu doctor --json",
     ),
+    "evaluate": (
+        "webnn-wgpu evaluate imagenet_image_classification --model_file=model.tflite --ground_truth_images_path=tensors "
+        "--ground_truth_labels=classes.txt --model_output_labels=classes.txt --use_webnn",
+    ),
+    "evaluate imagenet_image_classification": (
+        "webnn-wgpu evaluate imagenet_image_classification --model_file=model.tflite --ground_truth_images_path=tensors "
+        "--ground_truth_labels=classes.txt --model_output_labels=classes.txt --use_webnn",
+    ),
     "export": (
         "webnn-wgpu export model.onnx --to web -o page",
         "webnn-wgpu export model.onnx -o page --record webgpu-f16 -i photo.jpg",
     ),
+    "inference_diff": ("webnn-wgpu inference_diff --model_file=model.tflite --num_runs=10 --use_webnn",),
     "info": (
         "webnn-wgpu info model.onnx",
         "webnn-wgpu info model.onnx -f sequence=256 --passes",
@@ -65,6 +78,10 @@ EXAMPLES = {
         "webnn-wgpu kernels model.onnx --show softmax_12",
         "webnn-wgpu kernels model.onnx --show softmax_12 --as hlsl --as amd:navi21",
         "webnn-wgpu kernels model.onnx --dump kernels     # one file for each",
+    ),
+    "label_image": (
+        "webnn-wgpu label_image -m model.tflite -i photo.jpg -l classes.txt --use_webnn",
+        "webnn-wgpu label_image --tflite_model=model.tflite --image=photo.jpg --webnn_device_preference=1 --use_webnn",
     ),
     "op": (
         "webnn-wgpu op softmax",

@@ -330,9 +330,14 @@ def failing_well(command: Command) -> Command:
 
 def open_context(device: str) -> MLContext:
     """Return a context for a choice of --device. Its warnings go to the log."""
+    return context_with(**DEVICES[device])
+
+
+def context_with(**given: Any) -> MLContext:
+    """Return a context for options of `create_context`. Its warnings go to the log."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
-        context = ml.create_context(**DEVICES[device])
+        context = ml.create_context(**given)
     for warning in caught:
         # In one line and without the place in the code, which is none of the user's.
         logger.warning("%s", warning.message)

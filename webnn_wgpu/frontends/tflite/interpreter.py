@@ -126,8 +126,7 @@ class Interpreter:
             strict: whether only sizes that the model leaves open may change.
 
         Raises:
-            ValueError: no such input.
-            RuntimeError: a negative size, or one that must not change.
+            RuntimeError: no such tensor, a negative size, or one that must not change.
         """
         self._run().resize(input_index, tensor_size, strict)
 
@@ -235,7 +234,7 @@ class InterpreterWithCustomOps(Interpreter):
     """An interpreter with LiteRT's argument for registrations of custom operators.
 
     Args:
-        custom_op_registerers: accepted for LiteRT's programs. They register native code; `custom_operators` lowers operators.
+        custom_op_registerers: accepted for LiteRT's programs. `custom_operators` lowers operators instead.
         arguments: the arguments of `Interpreter`.
     """
 

@@ -69,10 +69,9 @@ class SubgraphRun:
         return shape if shape is not None else ()
 
     def resize(self, index: int, size: Sequence[int], strict: bool) -> None:
-        """Give an input another shape.
+        """Give an input another shape. The shapes of other tensors follow from those of the inputs and stay as they are.
 
         Raises:
-            InterpreterValueError: the tensor is no input.
             InterpreterRuntimeError: there is no such tensor, or a size is negative or, if `strict`, fixed.
         """
         if not 0 <= index < len(self.record.tensors):
@@ -80,7 +79,7 @@ class SubgraphRun:
         record = self.tensor(index)
         shape = tuple(int(d) for d in size)
         if index not in self._inputs:
-            raise InterpreterValueError(f"Tensor {index} must be an input to be resized")
+            return
         if any(d < 0 for d in shape):
             raise InterpreterRuntimeError(f"the sizes must not be negative; got {list(shape)}")
         if strict and record.signature is not None:

@@ -1,0 +1,126 @@
+"""TFLite's tools: their flags and the lines that they print."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from examples.models import tflite_classifier
+from tests.tflite.models import Graph, Op, Tensor, model
+from webnn_wgpu.cli.app import app
+from webnn_wgpu.cli.tflite.pictures import central, resized
+
+DATA = model(
+    Graph(
+        tensors=[Tensor(name="x", shape=[1, 3], signature=[-1, 3]), Tensor(name="y", shape=[1, 3])],
+        ops=[Op(name="NEG", inputs=[0], outputs=[1])],
+        inputs=[0],
+        outputs=[1],
+    )
+)
+NUMBER = r"-?[\d.e+-]+"
+
+
+def call(*arguments: object, exit_code: int = 0) -> str:
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == exit_code, result.output
+    return result.output
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "model.tflite").write_bytes(DATA)
+    return tmp_path / "model.tflite"
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for name, color in (("a", (220, 20, 20)), ("b", (20, 20, 220)), ("c", (20, 220, 20))):
+        Image.new("RGB", (40, 30), color).save(folder / f"{name}.png")
+    (tmp_path / "classes.txt").write_text("red\ngreen\nblue\n")
+    (tmp_path / "truths.txt").write_text("red\nblue\nred\n")
+    return folder
+
+
+def test_benchmark_model_prints_tflites_line(path: Path, tmp_path: Path) -> None:
+    values, outputs = tmp_path / "x.bin", tmp_path / "y.bin"
+    values.write_bytes(np.arange(6, dtype=np.float32).tobytes())
+    text = call(
+        "benchmark_model", f"--graph={path}", "--use_webnn=true", "--num_runs=2", "--min_secs=0", "--use_gpu=true",
+        "--input_layer=x", "--input_layer_shape=2,3", f"--input_layer_value_files=x:{values}", f"--output_filepath={outputs}",
+        "--enable_op_profiling", "--op_profiling_output_mode=csv",
+    )  # fmt: skip
+    assert re.search(
+        rf"^Inference timings in us: Init: {NUMBER}, First inference: {NUMBER}, Warmup \(avg\): {NUMBER}, "
+        rf"Inference \(avg\): {NUMBER}$",
+        text,
+        re.MULTILINE,
+    )
+    assert np.array_equal(np.fromfile(outputs, np.float32), -np.arange(6))
+    assert "node type,start,first,avg ms,%,cdf%,times called,name" in text
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--input_layer=x", "1 names have 0 shapes"),
+        ("--input_layer_value_range=x,1", "not of the form name,low,high"),
+        ("--input_layer_value_files=x:missing", "names no input and file"),
+        ("--enable_op_profiling", "add --use_webnn"),
+        ("--webnn_device_preference=3", "not in the range"),
+    ],
+)
+def test_wrong_flags_of_benchmark_model_are_refused(flag: str, message: str, path: Path) -> None:
+    assert message in call("benchmark_model", f"--graph={path}", flag, exit_code=2)
+
+
+@pytest.mark.skipif(find_spec("ai_edge_litert") is None, reason="the reference runs on ai-edge-litert")
+def test_inference_diff_compares_with_tflites_kernels(path: Path, tmp_path: Path) -> None:
+    text = call(
+        "inference_diff", f"--model_file={path}", "--num_runs=2", "--use_webnn", f"--output_file_path={tmp_path / 'lines.txt'}"
+    )
+    lines = text.splitlines()[-4:]
+    assert lines[0] == "Num evaluation runs: 2"
+    assert re.fullmatch(rf"Test run latency: avg={NUMBER}\(us\), std_dev={NUMBER}\(us\)", lines[2])
+    assert lines[3] == "OutputDiff[0]: avg_error=0, std_dev=0"
+    assert (tmp_path / "lines.txt").read_text().splitlines() == lines
+
+
+def test_label_image_names_the_class(pictures: Path) -> None:
+    labels = pictures.parent / "classes.txt"
+    flags = ("-i", pictures / "b.png", "-l", labels, "-b", 0, "-s", 255, "-r", 2, "--use_webnn")
+    lines = call("label_image", "-m", tflite_classifier(), *flags).splitlines()
+    first = next(i for i, line in enumerate(lines) if re.fullmatch(r"average time: [\d.]+ ms", line))
+    assert re.fullmatch(rf"{NUMBER}: 2 blue", lines[first + 1])
+
+
+def test_evaluate_counts_right_classes(pictures: Path) -> None:
+    common = (
+        "evaluate", "imagenet_image_classification", f"--model_file={tflite_classifier()}",
+        f"--ground_truth_images_path={pictures}", f"--model_output_labels={pictures.parent / 'classes.txt'}", "--use_webnn",
+    )  # fmt: skip
+    truths = pictures.parent / "truths.txt"
+    text = call(*common, f"--ground_truth_labels={truths}", "--num_images=2")
+    assert "Num evaluation runs: 2" in text
+    assert "Top-3 Accuracy: 1\n" in text
+    denied = pictures.parent / "denied.txt"
+    denied.write_text("1\n2\n")
+    text = call(*common, f"--ground_truth_labels={truths}", f"--denylist_file_path={denied}")
+    assert "Top-1 Accuracy: 0\n" in text
+    truths.write_text("red\n")
+    assert "3 pictures have 1 labels" in call(*common, f"--ground_truth_labels={truths}", exit_code=1)
+
+
+def test_pictures_are_cropped_and_scaled_as_tflite_does() -> None:
+    pixels = np.arange(64, dtype=np.uint8).reshape(8, 8, 1)
+    assert central(pixels, 0.5)[:, :, 0].tolist() == pixels[2:6, 2:6, 0].tolist()
+    assert resized(pixels, 4, 4)[:, :, 0].tolist() == pixels[::2, ::2, 0].tolist()
+    assert resized(pixels, 8, 16)[0, :4, 0].tolist() == [0, 0.5, 1, 1.5]
