@@ -15,6 +15,9 @@ from examples.models import tflite_classifier
 from tests.tflite.models import Graph, Op, Tensor, model
 from webnn_wgpu.cli.app import app
 from webnn_wgpu.cli.tflite.pictures import central, resized
+from webnn_wgpu.frontends.tflite.module import TfliteModule
+from webnn_wgpu.frontends.tflite.partitions import partitions_of
+from webnn_wgpu.frontends.tflite.reading import read
 
 DATA = model(
     Graph(
@@ -117,6 +120,39 @@ def test_evaluate_counts_right_classes(pictures: Path) -> None:
     assert "Top-1 Accuracy: 0\n" in text
     truths.write_text("red\n")
     assert "3 pictures have 1 labels" in call(*common, f"--ground_truth_labels={truths}", exit_code=1)
+
+
+def cut() -> bytes:
+    """Return a model whose nodes 1 and 3 the host runs."""
+    tensors = [
+        Tensor(name="x", shape=[4]),
+        Tensor(name="n", shape=[4]),
+        Tensor(name="w", shape=[4, 1], dtype="int64", signature=[-1, 1]),
+        Tensor(name="m", shape=[4]),
+        Tensor(name="v", shape=[4, 1], dtype="int64", signature=[-1, 1]),
+    ]
+    ops = [
+        Op(name="NEG", inputs=[0], outputs=[1]),
+        Op(name="WHERE", inputs=[1], outputs=[2]),
+        Op(name="ABS", inputs=[1], outputs=[3]),
+        Op(name="WHERE", inputs=[3], outputs=[4]),
+    ]
+    return model(Graph(tensors=tensors, ops=ops, inputs=[0], outputs=[2, 4]))
+
+
+def test_check_lists_partitions(tmp_path: Path) -> None:
+    (tmp_path / "cut.tflite").write_bytes(cut())
+    text = call("check", tmp_path / "cut.tflite", "--fallback", "host")
+    assert re.search(r"Partitions\n.*\b0 +2 nodes: 0, 2\n", text)
+
+
+def test_partitions_end_at_nodes_of_the_host() -> None:
+    graph = TfliteModule(read(cut())).graph(0)
+    neg, first, absolute, _ = graph.nodes
+    assert partitions_of(graph.nodes, [first, graph.nodes[3]]) == ((0, 2),)
+    assert partitions_of(graph.nodes, [neg]) == ((1, 2, 3),)
+    assert partitions_of(graph.nodes, [absolute]) == ((0, 1), (3,))
+    assert partitions_of(graph.nodes, graph.nodes) == ()
 
 
 def test_pictures_are_cropped_and_scaled_as_tflite_does() -> None:

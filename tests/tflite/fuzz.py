@@ -25,6 +25,9 @@ FLOATS = (0.0, -0.0, 1.0, -1.0, 1e-30, 1e30, float("inf"), float("nan"))
 MOST_ELEMENTS = 1 << 18
 """The maximum number of elements of the inputs of a mutant that is run."""
 
+MOST_BYTES = 1 << 26
+"""The maximum size of the intermediate values and results of a graph that is run."""
+
 
 def _number(rng: random.Random, value: Any) -> Any:
     """Return another value of the kind of a value."""
@@ -81,7 +84,7 @@ def mutate_model(rng: random.Random, data: bytes) -> bytes | None:
     """Return a file with some of its numbers and references changed. None if the schema cannot write them."""
     model = schema.ModelT.InitFromPackedBuf(data, 0)
     for _ in range(rng.choice((1, 1, 2, 3))):
-        part = rng.choice((model, *model.subgraphs, *model.operatorCodes))
+        part = rng.choice((model, *(model.subgraphs or ()), *(model.operatorCodes or ())))
         for inner in ("tensors", "operators"):
             if getattr(part, inner, None) and rng.random() < 0.6:
                 part = rng.choice(getattr(part, inner))
@@ -109,6 +112,9 @@ def one(seed: int, corpus: list[bytes], context: Any) -> str:
         with load_model(mutant, lambda: context, fallback=rng.choice(("host", "error"))) as loaded:
             shapes = [[d if isinstance(d, int) else 2 for d in i.shape or (2, 2)] for i in loaded.inputs]
             if sum(float(np.prod([float(d) for d in shape])) for shape in shapes) > MOST_ELEMENTS:
+                return "too large to run"
+            plans = [graph.plan for graph in loaded.graphs if graph.plan is not None]
+            if any(p.unshared_bytes + sum(t.size_bytes for t in p.outputs.values()) > MOST_BYTES for p in plans):
                 return "too large to run"
             arrays = {
                 i.name: np.asarray(np.random.default_rng(seed).integers(0, 3, shape)).astype(i.dtype)

@@ -108,6 +108,7 @@ def check(
             if not console.is_terminal:
                 console = Console(width=200)
             console.print(_table(found, every))
+            write_section(console, "Partitions", [(str(i), _numbers(part)) for i, part in enumerate(found.partitions)])
             write_section(
                 console, "In all", [("nodes", found.placement.summary()), ("verdict", _verdict(passed, found, fallback))]
             )
@@ -234,9 +235,26 @@ def record_of(found: Analysis, context: MLContext) -> dict[str, Any]:
         "graphs": found.graphs,
         "dispatches": found.dispatches,
         "memory": None if found.memory is None else {**asdict(found.memory), "peak": found.memory.peak},
+        "partitions": found.partitions,
         "placement": {where: len(found.placement.on(where)) for where in PLACES},
         "problem": found.problem,
     }
+
+
+def _numbers(nodes: Sequence[int]) -> str:
+    """Return numbers of nodes as ranges.
+
+    >>> _numbers((0, 1, 2, 5, 7, 8))
+    '6 nodes: 0 to 2, 5, 7 to 8'
+    """
+    ranges: list[list[int]] = []
+    for n in sorted(nodes):
+        if ranges and n == ranges[-1][-1] + 1:
+            ranges[-1][-1] = n
+        else:
+            ranges.append([n, n])
+    parts = (str(first) if first == last else f"{first} to {last}" for first, last in ranges)
+    return f"{len(nodes)} nodes: {', '.join(parts)}"
 
 
 PLACES = ("device", "folded", "host", "later", "unsupported")

@@ -144,6 +144,8 @@ class Analysis:
         memory: what the graphs take; None on the numpy reference.
         problem: why the model cannot be compiled for this device; "" if it can.
         passes: what each optimisation pass did to each graph.
+        partitions: of a TFLite model, the numbers of the nodes of the main subgraph that run on the device, without a node of
+            the host between them.
     """
 
     name: str
@@ -160,3 +162,4 @@ class Analysis:
     memory: Memory | None
     problem: str
     passes: tuple[tuple[PassReport, ...], ...]
+    partitions: tuple[tuple[int, ...], ...] = ()

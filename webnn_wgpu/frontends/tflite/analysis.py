@@ -14,6 +14,7 @@ from ..dims import settle, sidecar
 from .constants import Constants
 from .model import entry_of, info_of, initializers_of
 from .module import CustomLowering, TfliteModule
+from .partitions import partitions_of
 from .program import Remaining, TfliteProgram
 from .reading import read
 from .stages import Feed, Lowered
@@ -78,6 +79,7 @@ def analyze(
         memory=walk.memory,
         problem=walk.problem,
         passes=tuple(walk.passes),
+        partitions=partitions_of(program.nodes, walk.apart),
     )
 
 
@@ -101,6 +103,7 @@ class AnalysisWalk:
     def __init__(self, program: TfliteProgram, feeds: Mapping[TfliteValue, Feed]) -> None:
         self._program, self._feeds = program, dict(feeds)
         self.placed: list[Placed] = []
+        self.apart: set[TfliteNode] = set()
         self.graphs = self.dispatches = 0
         self.memory: Memory | None = None
         self.problem = ""
@@ -123,8 +126,10 @@ class AnalysisWalk:
                 self._fail(left, error)
                 return
             self.placed += lowered.placed
+            self.apart.update(lowered.host)
             self._plan(lowered)
             if len(lowered.rest) == len(left):
+                self.apart.update(left)
                 self.placed += _later(left, "its shapes or elements are known only when the model runs")
                 return
             missing += [o for n in lowered.host for o in n.outputs]
@@ -134,6 +139,7 @@ class AnalysisWalk:
 
     def _fail(self, left: Sequence[TfliteNode], error: NotSupportedError) -> None:
         self.problem = str(error)
+        self.apart.update(left)
         failed = next((n for n in left if n.record.name == error.operator and n.label == error.label), None)
         if failed is not None:
             self.placed.append(Placed(failed.label, failed.record.name, "unsupported", str(error)))

@@ -20,13 +20,12 @@ from webnn_wgpu.api.progress import READING, Progress
 from ..common.calls import OnHost
 from ..common.held import Array, DType
 from ..description import Placed
-from .blocks import blockwise
 from .call import TfliteCall
 from .checking import check_node
-from .contents import Quantization
 from .module import DEEPEST, TfliteModule
 from .operators import Inline, Result, TfliteHandler, handler
-from .stages import Feed, Lowered, resolve
+from .stage_operands import StageOperands
+from .stages import Feed, Lowered
 from .tensors import (
     Shape,
     TfliteGraph,
@@ -36,9 +35,6 @@ from .tensors import (
     ValueNeeded,
     VariableKey,
     decoded,
-    encoded,
-    held_shape,
-    held_type,
 )
 
 CHEAP = 1 << 16
@@ -53,7 +49,7 @@ MOST_INLINED = 1 << 12
 """The maximum number of nodes that subgraphs may add to a graph."""
 
 
-class TfliteLowering:
+class TfliteLowering(StageOperands):
     """Lowers the nodes of one stage.
 
     Args:
@@ -83,16 +79,9 @@ class TfliteLowering:
         evaluates: bool = False,
         depth: int = 0,
     ) -> None:
-        self.module = module
-        self.builder = MLGraphBuilder(context)
-        self.result = Lowered(builder=self.builder, aliases=dict(aliases or {}), handles=dict(handles or {}))
+        result = Lowered(builder=MLGraphBuilder(context), aliases=dict(aliases or {}), handles=dict(handles or {}))
+        super().__init__(module, result, variables or {}, known or {})
         self._feeds = dict(feeds or {})
-        self._variables = variables or {}
-        self._tensors: dict[TfliteValue, TfliteTensor] = dict(known or {})
-        self._current: dict[VariableKey, TfliteTensor] = {}
-        self._assigned: dict[VariableKey, None] = {}
-        self._constants: dict[int, tuple[Array, MLOperand]] = {}
-        self._leaves: set[MLOperand] = set()
         self._missing = set(missing)
         self._folds, self._depth = not evaluates, depth
         for value, feed in self._feeds.items():
@@ -225,24 +214,6 @@ class TfliteLowering:
         return name
 
     # one node -------------------------------------------------------------------------------------------------------
-
-    def resolve(self, value: TfliteValue) -> TfliteValue:
-        """Follow the aliases of a value."""
-        return resolve(value, self.result.aliases)
-
-    def tensor(self, value: TfliteValue) -> TfliteTensor:
-        """Return the tensor of a value."""
-        value = self.resolve(value)
-        if value not in self._tensors:
-            record = value.record
-            if value.variable is not None:
-                shape = record.shape if record.shape is not None else ()
-                dtype = record.dtype if record.dtype is not None else np.dtype(np.float32)
-                self._tensors[value] = self.variable(value.variable, (shape, dtype), record.quantization)
-            else:
-                array = self.module.constants.array(value.subgraph, record)
-                self._tensors[value] = TfliteTensor.known(array, record.quantization)
-        return self._tensors[value]
 
     def _lower(self, node: TfliteNode) -> Inline | None:
         """Lower a node: set its outputs' tensors, or return the nodes that replace it."""
@@ -425,84 +396,6 @@ class TfliteLowering:
             tensor.array = np.array(given.array)
             self.result.guards[tensor.feed] = tensor.array
         return tensor.array
-
-    # operands -------------------------------------------------------------------------------------------------------
-
-    def hold(self, tensor: TfliteTensor) -> MLOperand:
-        """Return the operand of a tensor."""
-        if tensor.operand is None:
-            if not tensor.size:
-                raise OnHost("an input has no elements")
-            if tensor.feed is not None:
-                name = tensor.feed.name or f"input {tensor.feed.record.index}"
-                while name in self.result.inputs or name in self.result.reads:
-                    name += "'"
-                tensor.operand = self._input(name, tensor)
-                self.result.inputs[name] = tensor.feed
-            else:
-                assert tensor.array is not None
-                tensor.operand = self.constant(encoded(tensor.array))
-        return tensor.operand
-
-    def _input(self, name: str, tensor: TfliteTensor) -> MLOperand:
-        shape, dtype = held_shape(tensor.shape, tensor.dtype), held_type(tensor.dtype)
-        operand = self.builder.input(name, shape, dtype)  # pyright: ignore[reportArgumentType]
-        self._leaves.add(operand)
-        return operand
-
-    def constant(self, array: Array) -> MLOperand:
-        """Return a constant operand, one for each array."""
-        if id(array) not in self._constants:
-            if not array.size:
-                raise OnHost("an input has no elements")
-            fixed = np.ascontiguousarray(array).reshape(array.shape)
-            fixed.flags.writeable = False
-            operand = self.builder.constant(fixed)
-            self._leaves.add(operand)
-            self._constants[id(array)] = (array, operand)
-        return self._constants[id(array)][1]
-
-    def blocks(self, call: TfliteCall, tensor: TfliteTensor, quantization: Quantization) -> MLOperand:
-        """Return the numbers of weights with a scale per block."""
-        return blockwise(self.module, call, tensor, quantization)
-
-    # variables ------------------------------------------------------------------------------------------------------
-
-    def variable(
-        self, key: VariableKey, initial: tuple[Shape, DType] | None = None, quantization: Quantization | None = None
-    ) -> TfliteTensor:
-        """Return the elements of a variable: those that a node assigned last, or those from before the run.
-
-        Args:
-            key: the variable.
-            initial: shape and type of a variable that is 0 before its first assignment.
-            quantization: the mapping of its integers to numbers.
-
-        Raises:
-            OnHost: the variable has no elements yet.
-        """
-        if key not in self._current:
-            found = self._variables.get(key, initial)
-            if found is None:
-                raise OnHost(f"variable '{key[-1]}' is read before it is assigned")
-            self.result.types[key] = found
-            if quantization is not None:
-                self.result.quantizations[key] = quantization
-            tensor = TfliteTensor(shape=found[0], dtype=found[1], quantization=quantization)
-            name = f"variable {' '.join(key[1:])}"
-            while name in self.result.inputs or name in self.result.reads:
-                name += "'"
-            tensor.operand = self._input(name, tensor)
-            self.result.reads[name] = key
-            self._current[key] = tensor
-        return self._current[key]
-
-    def assign(self, key: VariableKey, tensor: TfliteTensor, value: TfliteValue | None = None) -> None:
-        """Give a variable new elements."""
-        self._current[key] = tensor
-        self._assigned[key] = None
-        if value is not None:
-            self._tensors[self.resolve(value)] = tensor
 
 
 CONTROL = frozenset({"IF", "WHILE", "STABLEHLO_CASE"})
