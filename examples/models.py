@@ -9,6 +9,7 @@ weights are random.
 from __future__ import annotations
 
 import base64
+import os
 import sys
 import tempfile
 import zlib
@@ -338,6 +339,15 @@ def tflite_classifier() -> str:
     path = Path(tempfile.mkdtemp()) / "colors.tflite"
     path.write_bytes(zlib.decompress(base64.b64decode(_TFLITE_CLASSIFIER)))
     return str(path)
+
+
+def shared_files(*names: str) -> list[str]:
+    """Return the paths of models and pictures of the project's test data, or end the program if they are not there."""
+    shared = Path(os.environ.get("WEBNN_WGPU_SHARED") or Path(__file__).resolve().parents[2] / "shared")
+    paths = [shared / "tflite" / "real" / name for name in names]
+    if missing := [str(path) for path in paths if not path.is_file()]:
+        raise SystemExit(f"{missing[0]} is not there: pass the paths of models of your own")
+    return [str(path) for path in paths]
 
 
 if __name__ == "__main__":

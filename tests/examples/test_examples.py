@@ -6,11 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.optional import TFLITE
 from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 
 if TYPE_CHECKING:
@@ -53,6 +55,11 @@ EXPECTED = {
         r"3 nodes on the device, 0 on the host, 0 evaluated beforehand\n"
         r"green: 0\.\d+\nblue: 0\.\d+\nred: 0\.\d+\nthe interpreter's results are equal: True\n"
     ),
+    "tflite_delegate.py": r"2 3 of 3 nodes run on WebNN, in 1 partitions\n",
+    "tflite_keyword_spotting.py": r"silence: (silence|unknown) \(0\.\d\d\)\nnoise: silence \((1|0\.[5-9])\.?\d*\)\n",
+    "tflite_object_boxes.py": (
+        r"72 nodes on the device, 0 on the host, 0 evaluated beforehand\n(cat: \d+ pixels, \[\d+, \d+, \d+, \d+\]\n){1,5}"
+    ),
     "text_generation.py": (
         r"input_ids: int64\[batch, sequence\]\nattention_mask: int64\[batch, past \+ sequence\]\nState\(54 of 64 rows\)\n"
         r"compiled: 2 graphs, .*\nfirst answer: (?P<answer>.+)\nwithout caches: (?P=answer)\n"
@@ -69,6 +76,8 @@ EXPECTED = {
     ),
 }
 HELPERS = {"models.py"}
+SHARED = ("tflite_keyword_spotting.py", "tflite_object_boxes.py")
+"""Examples that run models of the optional data."""
 
 
 def test_every_example_has_its_output_here(repository: Path) -> None:
@@ -82,6 +91,10 @@ def test_example(name: str, repository: Path, tmp_path: Path) -> None:
             SentenceEncoder.find_model_dir()
         except FileNotFoundError as error:
             pytest.skip(str(error))
+    if name in SHARED and TFLITE.folder() is None:
+        pytest.skip(f"{TFLITE.what} are not there")
+    if name == "tflite_delegate.py" and find_spec("ai_edge_litert") is None:
+        pytest.skip("the example needs ai-edge-litert")
     check(name, [sys.executable, repository / "examples" / name], repository, tmp_path)
 
 

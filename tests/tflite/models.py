@@ -10,7 +10,18 @@ import flatbuffers
 import numpy as np
 import tflite
 
-TYPES = {"float32": 0, "float16": 1, "int32": 2, "uint8": 3, "int64": 4, "string": 5, "bool": 6, "int16": 7, "int8": 9}
+TYPES = {
+    "float32": 0,
+    "float16": 1,
+    "int32": 2,
+    "uint8": 3,
+    "int64": 4,
+    "string": 5,
+    "bool": 6,
+    "int16": 7,
+    "complex64": 8,
+    "int8": 9,
+}
 NAMES = {name: number for name, number in vars(tflite.BuiltinOperator).items() if isinstance(number, int)}
 
 Options = Callable[[flatbuffers.Builder], int]

@@ -186,6 +186,12 @@ def test_the_host_counts_other_loops(context: wn.MLContext) -> None:
         assert [placed.op for placed in loaded.placement.on("host")] == ["WHILE"]
 
 
+def test_results_that_are_no_complex_numbers_are_refused(context: wn.MLContext) -> None:
+    data = single("NEG", [Tensor(name="x", shape=[3]), Tensor(name="y", shape=[3], dtype="complex64")], 1)
+    with pytest.raises(wn.NotSupportedError, match="no pairs of numbers"):
+        load_model(data, lambda: context)
+
+
 def test_analyze_counts_operators_and_bytes(context: wn.MLContext) -> None:
     tensors = [Tensor(name="x", shape=[4]), Tensor(name="c", shape=[4], data=np.ones(4)), Tensor(name="y", shape=[4])]
     found = analyze(single("ADD", tensors, 1), context)

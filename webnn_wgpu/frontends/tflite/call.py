@@ -340,6 +340,8 @@ class TfliteCall(NodeFacts, OperatorCall):
     def typed(self, operand: MLOperand, record: TensorRecord) -> TfliteTensor:
         """Return the tensor of an operand with the type of a record: numbers are quantized if the record is."""
         dtype = record.dtype if record.dtype is not None else FLOAT32
+        if dtype.kind == "c" and (not operand.shape or operand.shape[-1] != 2):
+            self.fail(f"its result {list(operand.shape)} is no pairs of numbers, as tensor '{record.name}' of complex64 is")
         tensor = TfliteTensor(shape=(), dtype=dtype, quantization=record.quantization)
         if operand.data_type in ("float32", "float16") and tensor.is_quantized:
             operand = self.quantized(operand, record)
