@@ -82,7 +82,7 @@ def imagenet_image_classification(
         scores = scores_of(interpreter.get_tensor(output["index"]))
         if len(scores) != len(names):
             raise click.ClickException(f"the model has {len(scores)} classes; {model_output_labels} has {len(names)} labels")
-        best = [names[i] for i in np.argsort(-scores, kind="stable")[:TOP]]
+        best: list[str] = [names[int(i)] for i in np.argsort(-scores, kind="stable")[:TOP]]
         if truth in best:
             hits[best.index(truth) :] += 1
     lines = [

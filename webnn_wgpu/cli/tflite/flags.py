@@ -78,8 +78,7 @@ def flags(*decorators: Decorator) -> Decorator:
 
 def webnn_context(webnn: dict[str, Any]) -> MLContext:
     """Return the context for the flags of the delegate."""
-    device: Any = DEVICES[webnn["webnn_device_preference"]]
-    power: Any = POWERS[webnn["webnn_power_preference"]]
+    device, power = DEVICES[int(webnn["webnn_device_preference"])], POWERS[int(webnn["webnn_power_preference"])]
     return context_with(device_type=None if device == "default" else device, power_preference=power)
 
 
