@@ -192,6 +192,12 @@ def test_results_that_are_no_complex_numbers_are_refused(context: wn.MLContext) 
         load_model(data, lambda: context)
 
 
+def test_initializers_with_inputs_are_refused(context: wn.MLContext) -> None:
+    data = single("CALL_ONCE", [Tensor(name="x", shape=[3]), Tensor(name="y", shape=[3])], 1)
+    with pytest.raises(wn.NotSupportedError, match="subgraph 0, which must have no inputs"):
+        load_model(data, lambda: context)
+
+
 def test_analyze_counts_operators_and_bytes(context: wn.MLContext) -> None:
     tensors = [Tensor(name="x", shape=[4]), Tensor(name="c", shape=[4], data=np.ones(4)), Tensor(name="y", shape=[4])]
     found = analyze(single("ADD", tensors, 1), context)

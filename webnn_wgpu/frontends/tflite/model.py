@@ -203,6 +203,8 @@ def run_initializers(module: TfliteModule, context: MLContext, variables: Variab
     """Run the subgraphs that nodes want to be run once, before everything else."""
     for index in initializers_of(module, nodes):
         program = TfliteProgram(module, context, variables, module.graph(index))
+        if program.inputs:
+            raise NotSupportedError(f"{module.name}: CALL_ONCE runs subgraph {index}, which must have no inputs")
         with span("lower", "initialization"):
             program.run({})
         program.destroy()
