@@ -297,3 +297,33 @@ def test_sums_in_parts(device: Device, sides: Sequence[int], monkeypatch: pytest
         plan = make_plan(op_graph("matmul", inputs), device.target, {"matmul": "tiled"})
         assert [d.spec.template for d in plan.dispatches] == ["matmul.tiled", "partial_sums"]
         check_op(device, "matmul", inputs, forced={"matmul": "tiled"})
+
+
+@pytest.mark.parametrize(("sides", "parts"), [((32, 64, 4), 1), ((16, 16, 16), 3)], ids=["whole", "in parts"])
+def test_transposed_factors_are_read_as_stored(
+    device: Device, sides: Sequence[int], parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_tiles(monkeypatch, sides, parts)
+    rng = np.random.default_rng(11)
+    for data_type, left, right, N, K, a_transpose, b_transpose in (
+        ("float32", (2, 1), (3,), 36, 203, True, True),
+        ("float16", (), (2,), 70, 192, True, False),
+        ("float16", (), (), 70, 192, False, True),
+        ("float32", (3,), (3,), 13, 130, True, False),
+    ):
+        a, b = swap((*left, 37, K), a_transpose), swap((*right, K, N), b_transpose)
+        inputs = [whole_numbers(rng, data_type, *shape) for shape in (a, b)]
+        attrs = {"a_transpose": a_transpose, "b_transpose": b_transpose}
+        plan = make_plan(op_graph("transposedMatmul", inputs, attrs), device.target, {"matmul": "tiled"})
+        assert [d.spec.template for d in plan.dispatches] == ["matmul.tiled", "partial_sums"][: min(2, parts)]
+        check_op(device, "transposedMatmul", inputs, attrs, forced={"matmul": "tiled"})
+
+
+def test_rows_of_transposed_matrices_are_copied_for_a_single_right_factor(device: Device) -> None:
+    rng = np.random.default_rng(12)
+    inputs = [whole_numbers(rng, "float32", *shape) for shape in ((3, 20, 7), (20, 9))]
+    check_op(device, "transposedMatmul", inputs, {"a_transpose": True}, forced={"matmul": "tiled"})
+
+
+def swap(shape: tuple[int, ...], transposed: bool) -> tuple[int, ...]:
+    return (*shape[:-2], shape[-1], shape[-2]) if transposed else shape

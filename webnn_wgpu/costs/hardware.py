@@ -34,6 +34,7 @@ _PASSES = PassCosts(
     most_folded_growth_bytes=64 << 20,
     most_fused_steps=32,
     most_repeated_steps=4,
+    reads_transposed=True,
 )
 
 # Estimated: more workgroups hide latency. Half of a tile is to be used along each side.

@@ -38,6 +38,7 @@ class PassCosts:
         most_fused_steps: the maximum number of operators in one kernel. The compile time of longer shaders exceeds the gain.
         most_repeated_steps: the maximum number of operators on single elements that every invocation of a consumer repeats, so
             that no dispatch has to compute them before. 0 if a dispatch takes less time.
+        reads_transposed: whether products read transposed factors about as fast as others, so that no transpose runs before them.
     """
 
     channels_last_product_ns: float
@@ -49,6 +50,7 @@ class PassCosts:
     most_folded_growth_bytes: int
     most_fused_steps: int
     most_repeated_steps: int
+    reads_transposed: bool
 
     def channels_last_gain_ns(self, results: int, products: int) -> float:
         """Return the time that a convolution saves if channels come last.

@@ -21,13 +21,13 @@ from ..kernels.windows import strided_span
 from ._def import Lowering
 from ._factors import ColumnRange, Factor, columns_of, is_constant, packed, row_major, steps_of
 from ._partial_sums import TEMPLATES as PARTIAL_SUMS
-from ._partial_sums import PartialSums, most_parts
+from ._partial_sums import PartialSums, most_parts, operands_fit
 from ._product_kernel import Addend, ProductKernel, Read, finish
 from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
 
 _OWN_PARAMS = {
     "subgroup": ("lanes", "rows", "quads", "b_texture", "rest"),
-    "tiled": ("tile", "parted", "rest"),
+    "tiled": ("tile", "parted", "rest", "turned"),
     "gemv": ("tile", "subgroups"),
     "plain": ("rows",),
 }
@@ -91,7 +91,9 @@ def product_calls(
     if choice.reason != FORCED and not _rows_fit(low, a, size, HIGHEST_TILE):
         choice = Choice("gemv", "rows so long that a tile's do not fit a binding")
     calls: list[KernelCall] = []
-    a = replace(a, value=row_major(low, a, "a", calls), transposed=False, shape=(*a.batch, a.rows, a.columns))
+    flattened = math.prod(a.batch) > 1 and not batch
+    if flattened or not _reads_turned(low, choice, a):
+        a = replace(a, value=row_major(low, a, "a", calls), transposed=False, shape=(*a.batch, a.rows, a.columns))
     width = _block_width(low, b, size, choice)
     for first in range(0, size.N, width):
         block = ColumnRange(first, min(size.N, first + width), size.N)
@@ -154,7 +156,7 @@ def _block_calls(
     read: Read,
     into: Temp | None,
 ) -> list[KernelCall]:
-    """Return the calls that compute a block of columns, in most cases all columns. `a` is not transposed."""
+    """Return the calls that compute a block of columns, in most cases all columns."""
     own = replace(size, N=block.columns)
     M, N, K = own.M, own.N, own.K
     reason = choice.reason
@@ -164,15 +166,20 @@ def _block_calls(
     factor_bytes = [math.prod(f.shape) * DATA_TYPES[f.data_type].size_bytes for f in (a, b)]
     parts_at_most = most_parts(low, own, factor_bytes) if block.whole else 1
     tile, parts = _tile(kernel, low, a, own, choice, texture=packing is not None, width=size.N, most=parts_at_most)
-    kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=K % QUAD == 0), a.value)
+    # Neighboring invocations read neighboring elements of a transposed left factor, one each.
+    kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=K % QUAD == 0 and not a.transposed), a.value)
+    turned_b = _reads_turned(low, choice, b)
     if packing:
         whole = replace(packing, transposed=b.transposed)
         part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
         binding = Binding(name="b", access="texture", element=texel_element(b.data_type))
         kernel.bind(binding, packed(b.value, whole if block.whole else part))
     else:
-        operand = row_major(low, b, "b", calls) if block.whole else columns_of(low, b, block, calls)
-        kernel.bind(Binding(name="b", access="read", element=b.data_type, quad=N % QUAD == 0), operand)
+        copied = row_major(low, b, "b", calls) if block.whole and not turned_b else b.value
+        operand = copied if block.whole else columns_of(low, b, block, calls)
+        kernel.bind(Binding(name="b", access="read", element=b.data_type, quad=(K if turned_b else N) % QUAD == 0), operand)
+    if choice.variant == "tiled":
+        kernel.params["turned"] = "a" * a.transposed + "b" * turned_b
     tiles = tile_uniforms(replace(own, matrices=own.matrices * (parts.count if parts else 1)), *tile)
     kernel.uniforms(M=M, N=N, K=K, **tiles)
     if packing:
@@ -195,13 +202,23 @@ def _block_calls(
     if alpha != 1:
         kernel.uniform("alpha", alpha, "f32")
     finish(kernel, low, quads, read, addend, row=size.N, scaled=alpha != 1, into=into)
-    work = _work(kernel, own, block.width, tile[0], steps, low.caps)
+    work = None if a.transposed or turned_b else _work(kernel, own, block.width, tile[0], steps, low.caps)
     call = kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps), reason, work)
     if packing is None or choice.tile:
         return [*calls, call]
     chosen = _subgroup_tile(low, own, choice, texture=True)
     tiling = Tiling(tile=chosen, size=own, depth=K, held=math.prod(b.batch))
     return [*calls, replace(call, tiling=tiling)]
+
+
+def _reads_turned(low: Lowering, choice: Choice, factor: Factor) -> bool:
+    """Return whether the kernel reads a transposed factor as it is stored, instead of a copy.
+
+    Constants are copied at build time. Calls with operands larger than a binding are divided along the rows of both factors.
+    """
+    if choice.variant != "tiled" or not factor.transposed or is_constant(low, factor.value):
+        return False
+    return operands_fit(low, [math.prod(factor.shape) * DATA_TYPES[factor.data_type].size_bytes])
 
 
 def _tile(

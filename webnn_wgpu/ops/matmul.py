@@ -11,6 +11,7 @@ from ..core.data_types import FLOATS
 from ..ir.graph import Array, Attrs, Graph, Node
 from ..ir.types import TensorType
 from ..kernels.spec import KernelCall
+from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._factors import Factor
 from ._product import TEMPLATES, product_calls
@@ -104,4 +105,60 @@ MATMUL = OpDef(
     gradient=products_gradients.matmul,
 )
 
-OPS = (MATMUL,)
+
+def _infer_transposed(call: OpCall) -> tuple[TensorType, ...]:
+    a, b = (_turned_type(call.input(i), turned=call.attrs[name]) for i, name in enumerate(_TURNED))
+    call.require(a.shape[-1] == b.shape[-2], "the sums of both factors must have the same length", got=call.describe())
+    batch = broadcast(a.shape[:-2], b.shape[:-2])
+    if batch is None:
+        raise call.fail("leading dimensions must broadcast together", got=call.describe())
+    return (call.output(a.data_type, (*batch, a.shape[-2], b.shape[-1])),)
+
+
+def _turned_type(type_: TensorType, *, turned: bool) -> TensorType:
+    *batch, rows, columns = type_.shape
+    return TensorType(type_.data_type, (*batch, columns, rows)) if turned else type_
+
+
+def _reference_transposed(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    turned = [x.swapaxes(-1, -2) if x is not None and attrs[name] else x for x, name in zip(arrays, _TURNED, strict=True)]
+    return _reference(turned, attrs, out)
+
+
+def _lower_transposed(low: Lowering) -> list[KernelCall]:
+    a, b = (Factor(low.value(i), low.input(i).data_type, low.input(i).shape, low.attrs[name]) for i, name in enumerate(_TURNED))
+    return product_calls(low, a, b)
+
+
+def _length(attrs: Attrs, a: Sequence[int]) -> int:
+    """Return the number of terms of a sum, from the shape of the left factor."""
+    return a[-2 if attrs["a_transpose"] else -1]
+
+
+def _terms_transposed(attrs: Attrs, operands: Sequence[Array | None]) -> int:
+    a = operands[0]
+    assert a is not None
+    return _length(attrs, a.shape)
+
+
+_TURNED = ("a_transpose", "b_transpose")
+
+TRANSPOSED_MATMUL = OpDef(
+    name="transposedMatmul",
+    operands=MATMUL.operands,
+    infer=_infer_transposed,
+    reference=_reference_transposed,
+    lower=_lower_transposed,
+    attrs=tuple(Attr(name, "bool", False) for name in _TURNED),
+    templates=TEMPLATES,
+    family=Family.PRODUCT,
+    without=("elementwise", "movement", "layout", "gradient"),
+    epilogue=TakesEpilogue(vectors=_several_matrices),
+    precision=Precision(weights=(1,)),
+    cost=Cost(lambda attrs, types, output: 2 * output.num_elements * _length(attrs, types[0].shape)),
+    bounds=sums(_terms_transposed),
+    internal=True,
+)
+"""The matrix product over the last two dimensions of factors that are stored transposed, which only passes make."""
+
+OPS = (MATMUL, TRANSPOSED_MATMUL)

@@ -22,6 +22,7 @@ from .narrow_weights import keep_weights_narrow
 from .products import merge_products
 from .rules import Rule
 from .scalars import repeat_scalars
+from .transposed_factors import read_transposed_factors
 from .widen import widen_float16
 
 
@@ -184,6 +185,12 @@ PASSES = (
         name="merge_movement",
         run=merge_movement,
         reason="one movement replaces consecutive ones, and dimensions of size 1 need none",
+    ),
+    Pass(
+        name="read_transposed_factors",
+        run=read_transposed_factors,
+        reason="kernels of products read transposed factors as they are stored, so no transpose copies them",
+        by_cost=True,
     ),
     Pass(
         name="multiply_integers",

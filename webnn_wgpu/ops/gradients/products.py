@@ -13,13 +13,24 @@ def _transposed(matrix: GradientTerm) -> GradientTerm:
     return matrix.permuted([*range(matrix.rank - 2), matrix.rank - 1, matrix.rank - 2])
 
 
+def _rows(matrices: GradientTerm) -> GradientTerm:
+    """Return the rows of all matrices as one matrix."""
+    columns = matrices.shape[-1]
+    return matrices.reshaped((matrices.type.num_elements // columns, columns))
+
+
 def matmul(call: GradientCall) -> Sequence[GradientTerm | None]:
     """Return the gradients of a matrix product."""
     a, b, g = call.given(0), call.given(1), call.gradient
-    return (
-        g.apply("matmul", _transposed(b)).summed_to(a.shape) if call.wants(0) else None,
-        _transposed(a).apply("matmul", g).summed_to(b.shape) if call.wants(1) else None,
-    )
+    found: list[GradientTerm | None] = [None, None]
+    if call.wants(0):
+        found[0] = g.apply("matmul", _transposed(b)).summed_to(a.shape)
+    if call.wants(1) and b.rank == 2:
+        # One product over the rows of all matrices needs no sum over the matrices.
+        found[1] = _rows(a).apply("gemm", _rows(g), a_transpose=True)
+    elif call.wants(1):
+        found[1] = _transposed(a).apply("matmul", g).summed_to(b.shape)
+    return found
 
 
 def gemm(call: GradientCall) -> Sequence[GradientTerm | None]:
@@ -65,9 +76,8 @@ def _quantized_product(call: GradientCall, operands: Sequence[GradientTerm | Non
     else:
         numbers = numbers - zero_points.reshaped((rows, blocks, 1))
     weights = (numbers * scales.reshaped((rows, blocks, 1))).reshaped((rows, blocks * numbers.shape[2]))
-    columns = a.shape[-1]
-    weights = weights.sliced(1, 0, columns)
-    result = a.reshaped((a.type.num_elements // columns, columns)).apply("matmul", _transposed(weights))
+    weights = weights.sliced(1, 0, a.shape[-1])
+    result = _rows(a).apply("matmul", _transposed(weights))
     result = result if bias is None else result + bias
     return (result.reshaped(call.y.shape),)
 
