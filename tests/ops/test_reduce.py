@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from tests.ops.movers import refusal, typed
 from tests.ops.rows import VARIANTS, as_hardware, plan_of, positive, run_plan, runs, variants_of
-from tests.support import PROFILES, check_op, open_profile
+from tests.support import PROFILES, check_op, op_graph, open_profile
 from webnn_wgpu.accuracy.distance import assert_within
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.ops import OPS
+from webnn_wgpu.reference import interpret
 
 if TYPE_CHECKING:
     from webnn_wgpu.ir.graph import Array
@@ -129,6 +130,27 @@ def test_long_rows_are_cut_into_parts(device: Device) -> None:
         assert len(plan.dispatches) > 1
         assert math.prod(plan.dispatches[0].grid) > 1
         assert "parts" in plan.dispatches[0].reason
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "data_type", "dispatches"),
+    [
+        ("reduceMean", (1000, 68), "float32", 1),
+        ("reduceMax", (2, 700, 33, 4), "float16", 1),
+        ("reduceLogSumExp", (777, 64), "float32", 2),
+        ("reduceSum", (20_000, 64), "float32", 2),
+    ],
+)
+def test_workgroups_of_gpus_share_the_rows_of_columns(
+    device: Device, name: str, shape: tuple[int, ...], data_type: str, dispatches: int
+) -> None:
+    x = positive(np.random.default_rng(6), data_type, shape)
+    axes = [0] if len(shape) == 2 else [0, 1]
+    plan = plan_of(as_hardware(device.caps), name, [x], {"axes": axes})
+    assert "shared" in [d.spec.param("form") for d in plan.dispatches]
+    assert len(plan.dispatches) == dispatches
+    expected = interpret(op_graph(name, [x], {"axes": axes}), {"0": x})["0"]
+    assert_within(run_plan(device, plan, [x]), expected, "ULP", 4)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -17,7 +17,7 @@ from .few_rows import MOST_ROWS
 from .model import PORTABLE_ITERATIONS, Costs, LaunchCosts, PassCosts, RuntimeCosts, ScatterCosts, SharingCosts
 from .products import ProductCosts, SubgroupTimes
 from .recurrent import RecurrentCosts, RecurrentSize
-from .rows import PoolingCosts, RowCosts
+from .rows import SHARED_COLUMNS, PoolingCosts, RowCosts
 from .sizes import UNLIMITED, Choice, ConvolutionSize, ProductSize
 
 if TYPE_CHECKING:
@@ -293,14 +293,15 @@ def costs_of(caps: Caps) -> Costs:
             depthwise_shared_items=160 * 32,
             taps_in_texture=False,
         ),
-        # Assumed, but for these three. `few_elements`: one core reads 287,500 elements of 4 bytes in the time of a dispatch
-        # that combines the results of others. `range_loads`: 512 invocations keep 32 KiB under way, and a core needs 23.
-        # `many_results` is estimated: a GPU has more invocations to keep busy.
+        # Assumed, but for these four. `few_elements`: one core reads 287,500 elements of 4 bytes in the time of a dispatch that
+        # combines the results of others. `most_shared_rows`: as many bytes. `range_loads`: 512 invocations keep 32 KiB under
+        # way, and a core needs 23. `many_results` is estimated: a GPU has more invocations to keep busy.
         rows=HardwareRows(
             short_row=32,
             many_rows=64,
             combines_by_subgroups=True,
             few_elements=int(_CORE_BYTES_PER_NS * _DEPENDENT_DISPATCH_NS / 4),
+            most_shared_rows=int(_CORE_BYTES_PER_NS * _DEPENDENT_DISPATCH_NS / (4 * SHARED_COLUMNS)),
             range_loads=4,
         ),
         pooling=HardwarePooling(many_results=4 * 16384, shared_window=32, most_written=9),

@@ -38,7 +38,7 @@ class PassCosts:
         most_fused_steps: the maximum number of operators in one kernel. The compile time of longer shaders exceeds the gain.
         most_repeated_steps: the maximum number of operators on single elements that every invocation of a consumer repeats, so
             that no dispatch has to compute them before. 0 if a dispatch takes less time.
-        reads_transposed: whether products read transposed factors about as fast as others, so that no transpose runs before them.
+        reads_transposed: whether products read transposed factors about as fast as others, so that no transpose copies them.
     """
 
     channels_last_product_ns: float

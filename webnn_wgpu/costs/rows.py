@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 
+SHARED_COLUMNS = 32
+"""Neighboring columns that a workgroup reduces whose invocations share the rows: whole lines of a cache."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RowCosts(ABC):
     """Costs of kernels that work on rows: one invocation (`plain`), a `subgroup` or a `workgroup` to a row.
@@ -23,6 +27,8 @@ class RowCosts(ABC):
             before they do it in workgroup memory. That saves barriers.
         few_elements: the maximum number of elements whose range a single workgroup computes. For more elements, a kernel of
             many workgroups runs before.
+        most_shared_rows: the maximum number of rows of neighboring columns that one workgroup reduces. More rows are reduced in
+            parts, which a second dispatch combines. 0 if parts take less time for any number of rows.
         range_loads: items that each invocation of that workgroup reads at once. 0 stands for a workgroup of few invocations,
             which read one element after the other.
     """
@@ -31,6 +37,7 @@ class RowCosts(ABC):
     many_rows: int
     combines_by_subgroups: bool
     few_elements: int
+    most_shared_rows: int
     range_loads: int
 
     def choose(self, variants: Collection[str], rows: int, length: int, *, columns: bool) -> Choice:

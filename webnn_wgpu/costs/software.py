@@ -258,7 +258,14 @@ def costs_of(caps: Caps) -> Costs:
             taps_in_texture=True,
         ),
         # For a second kernel the range of elements takes as long as some ten thousand loads.
-        rows=SoftwareRows(short_row=32, many_rows=64, combines_by_subgroups=False, few_elements=1 << 16, range_loads=0),
+        rows=SoftwareRows(
+            short_row=32,
+            many_rows=64,
+            combines_by_subgroups=False,
+            few_elements=1 << 16,
+            most_shared_rows=0,
+            range_loads=0,
+        ),
         pooling=SoftwarePooling(many_results=4 * 256, shared_window=32, most_written=9),
         attention=SoftwareAttention(
             lanes=caps.subgroup_size,

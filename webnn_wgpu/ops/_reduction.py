@@ -14,6 +14,7 @@ from ..core.caps import Caps
 from ..core.data_types import MAX_DIMENSION
 from ..core.errors import OperationError
 from ..costs import Choice, Target
+from ..costs.rows import SHARED_COLUMNS
 from ..kernels.element import ELEMENTS, QUAD, padded_bytes
 from ..kernels.spec import (
     Binding,
@@ -38,6 +39,9 @@ Field = tuple[str, UniformType, int | float]
 
 PLAIN_WORKGROUP = 64
 """Invocations per workgroup of kernels with one invocation per row, as in `shaders/lib/rows.wgsl.j2`."""
+
+COLUMN_SHARES = 256 // (SHARED_COLUMNS // QUAD)
+"""The invocations that share the rows of four neighboring columns, of workgroups of 256."""
 
 MOST_HELD = 16
 """The maximum number of items that an invocation keeps in registers. It reads longer rows once per pass."""
@@ -222,12 +226,14 @@ class Variant:
         lanes: the number of invocations that share a row.
         reason: the reason of the choice, in words.
         by_subgroups: whether the subgroups of a workgroup, of any size, combine values before workgroup memory does.
+        columns: whether a workgroup works on neighboring columns, and invocations of one column share its rows.
     """
 
     name: str
     lanes: int
     reason: str
     by_subgroups: bool = False
+    columns: bool = False
 
     @property
     def features(self) -> tuple[str, ...]:

@@ -16,16 +16,18 @@ import numpy as np
 from ..core.caps import Caps
 from ..core.data_types import ANY, DATA_TYPES, FLOATS
 from ..costs import Target
+from ..costs.rows import SHARED_COLUMNS
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
-from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Reach, Temp
+from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of, padded_bytes
+from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Reach, Temp, grid_1d
 from ..kernels.spec import Operand as Resource
 from ..kernels.windows import strided_span
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._reduction import (
+    COLUMN_SHARES,
     PLAIN_WORKGROUP,
     VARIANTS,
     Axis,
@@ -56,6 +58,9 @@ REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "step"), VARIANTS)
 _MEAN = "t / params.length"
 
 SUMMABLE = ("float32", "float16", "int32", "uint32", "int64", "uint64")
+
+_OF_COLUMNS = ("columns", "shared")
+"""The forms of the kernel that read four neighboring columns at once."""
 
 _MOST_SERIAL = 4096
 """Items one invocation folds at most: 128 blocks of 32, which keeps float32 sums within some 160 roundings of exact."""
@@ -115,6 +120,10 @@ def reduce_calls(
     items, rows = view.reduced.size // item, view.kept.size
     # An invocation of the plain variant makes four results.
     parts = max(needed, number_of_parts(-(-rows // QUAD) if plain else rows, items, variant.lanes, low.target))
+    if parts > 1 and needed == 1 and _shares_columns(step, source, view, variant, low):
+        reason = f"workgroups share rows of {SHARED_COLUMNS} columns ({rows} rows of {items})"
+        variant = Variant("workgroup", COLUMN_SHARES, reason, columns=True)
+        parts = -(-items // low.target.costs.rows.most_shared_rows)
     chunk = -(-items // parts) * item
     # 8-bit results share a word, which invocations that make one result each cannot write.
     packed = ELEMENTS[target.element].size_bytes == 1 and not plain
@@ -155,16 +164,26 @@ def _choose(low: Lowering, step: ReductionStep, source: ReduceTensor, view: RowV
     return variant
 
 
+def _shares_columns(step: ReductionStep, source: ReduceTensor, view: RowView, variant: Variant, low: Lowering) -> bool:
+    """Return whether workgroups can share the rows of neighboring columns, which the costs prefer to parts of rows."""
+    whole = padded_bytes(math.prod(source.shape) * ELEMENTS[source.element].size_bytes)
+    fits = whole <= low.caps.limit("max-storage-buffer-binding-size")
+    shares = step.type in ("f32", "i32", "u32") and fits and low.forced_variant is None and low.target.costs.rows.most_shared_rows > 0
+    return shares and _form(step, view, variant) == "columns"
+
+
 def _form(step: ReductionStep, view: RowView, variant: Variant) -> str:
     # There are no vectors of pairs.
     columns = view.rows_are_quads and step.type not in PAIRS
+    if variant.columns:
+        return "shared"
     return "lanes" if variant.lanes > 1 else "columns" if columns else "quad"
 
 
 def _item_size(step: ReductionStep, view: RowView, variant: Variant) -> int:
     """Return the number of elements of a row that an invocation reads at once."""
     quads = view.items_are_quads and step.type not in PAIRS
-    return QUAD if quads and _form(step, view, variant) != "columns" else 1
+    return QUAD if quads and _form(step, view, variant) not in _OF_COLUMNS else 1
 
 
 def _totals(step: ReductionStep, view: RowView, chunk: int, key: str) -> ReduceTensor:
@@ -185,7 +204,7 @@ def _reduce_call(
 ) -> KernelCall:
     """Return the call that computes one result from every `chunk` elements of a row: all of part 0, all of part 1, ..."""
     form, item = _form(step, view, variant), _item_size(step, view, variant)
-    plain, quads = variant.lanes == 1, item == QUAD
+    plain, quads, columns = variant.lanes == 1, item == QUAD, form in _OF_COLUMNS
     reduced, rows = view.items(quads), view.kept.size
     parts = -(-view.reduced.size // chunk)
     shape = variant.shape(view, quads=quads)
@@ -198,18 +217,21 @@ def _reduce_call(
         iterations *= 1 if form == "columns" else QUAD
         launch, grid = quad_launch(outputs, low.target, iterations)
         work = quad_work(outputs, low.target, reach, iterations=iterations)
+    elif form == "shared":
+        launch, work = [("outputs", "u32", outputs)], None
+        grid = grid_1d(-(-outputs // SHARED_COLUMNS), low.caps)
     else:
         launch, grid = row_launch(shape, outputs, low.target, "outputs", iterations)
         work = row_work(shape, outputs, low.target, reach, "outputs", iterations)
     fields: list[Field] = [*launch, ("rows", "u32", rows), ("items", "u32", reduced.size), ("chunk", "u32", chunk // item)]
     fields.append(("length", "f32", float(length)))
     fields += [*view.kept.fields("kept"), *reduced.fields("reduced")]
-    bindings = [Binding(name="input", access="read", element=source.element, quad=quads or form == "columns")]
+    bindings = [Binding(name="input", access="read", element=source.element, quad=quads or columns)]
     resources = [source.resource]
     if shift is not None and uses_shift:
-        bindings.append(Binding(name="shift", access="read", element="float32", quad=form == "columns"))
+        bindings.append(Binding(name="shift", access="read", element="float32", quad=columns))
         resources.append(shift)
-    bindings.append(Binding(name="output", access="write", element=target.element, quad=plain))
+    bindings.append(Binding(name="output", access="write", element=target.element, quad=plain or columns))
     spec = REDUCE.spec(
         bindings,
         [(name, type_) for name, type_, _ in fields],
