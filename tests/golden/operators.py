@@ -51,6 +51,13 @@ EXTENSIONS: dict[str, Mapping[str, Any]] = {
         "zero_points": t("uint8[24, 1]"),
         "bias": t("float32[24]"),
     },
+    "x.normalization_gradient": {
+        "gradient": t("float32[2, 6, 36]"),
+        "input": t("float32[2, 6, 36]"),
+        "scale": t("float32[36]"),
+        "axes": [2],
+        "products": True,
+    },
     "x.quantization_parameters": {"input": _X},
     "x.rms_normalization": {"input": _X, "scale": _ROW},
     "x.rotary_embedding": {

@@ -91,6 +91,13 @@ def _normalizations() -> Iterator[Call]:
         yield Call(name, "axes-2-0", [(3, 4, 5), (5, 3), *bias], {"axes": [2, 0], "epsilon": 0.1})
         yield Call(name, "no-axes", [(3, 4), (), *([()] if bias else [])], {"axes": []})
         yield Call(name, "input-alone", [(3, 4, 5), None, *([None] if bias else [])], {"axes": [1]})
+    for options, scale in (
+        ({"axes": [2], "products": True}, (5,)),
+        ({"axes": [0, 2], "centered": False}, (4, 1)),
+        ({"axes": []}, None),
+    ):
+        shapes = [(3, 4, 5), (3, 4, 5), scale]
+        yield Call("x.normalization_gradient", f"axes-{options['axes']}", shapes, options | {"epsilon": 0.1})
     yield Call("layerNormalization", "bias-alone", [(3, 4, 5), None, (5,)], {"axes": [2]})
     for layout, shape in (("nchw", (2, 3, 4, 5)), ("nhwc", (2, 4, 5, 3))):
         yield Call("instanceNormalization", f"no-scale-{layout}", [shape, None, (3,)], {"layout": layout})

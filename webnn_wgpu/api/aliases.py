@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 
-from ..ir.graph import Node
-from ..ops import OPS
+from ..ir.types import TensorType
 from .arrays import Fail
-
-_UPDATES = {op.name: op.python_name for op in OPS.values() if op.movement and op.movement.updates}
-"""The operators with results that can share the first operand's memory, and their methods."""
 
 
 def check_aliases(
     aliases: Mapping[str, str],
     outputs: Mapping[str, int],
     inputs: Mapping[str, int],
-    nodes: Sequence[Node],
+    type_of: Callable[[int], TensorType],
     fail: Fail,
 ) -> None:
     """Check that every alias is possible.
@@ -25,27 +21,20 @@ def check_aliases(
         aliases: names of inputs by names of outputs.
         outputs: values by name.
         inputs: the inputs that outputs depend on.
-        nodes: the nodes that outputs depend on.
+        type_of: returns the type of a value.
         fail: returns the error.
 
     Raises:
-        MLTypeError: a name is unknown, an output is not the input's update, or an input or output is needed twice.
+        MLTypeError: a name is unknown, the types of an output and its input differ, or an input or output is needed twice.
     """
     for output, source in aliases.items():
         for kind, name, known in (("output", output, outputs), ("input", source, inputs)):
             if name not in known:
                 raise fail(f"aliases must name an {kind}", got=repr(name), allowed=", ".join(known))
-        maker = next((n for n in nodes if outputs[output] in n.outputs), None)
-        # The number of reads: the update must not read the input also as its new rows or position.
-        reads = sum(n.operands.count(inputs[source]) for n in nodes)
-        if maker is None or maker.op not in _UPDATES or maker.inputs[0] != inputs[source]:
-            methods = " or ".join(_UPDATES.values())
-            raise fail(
-                f"an output that is an alias must be the result of {methods}",
-                got=f"'{output}'",
-                allowed=f"{methods} of '{source}'",
-            )
-        if reads > 1:
-            raise fail("an input that is updated in place must have no other reader", got=f"'{source}'")
+        got, allowed = type_of(outputs[output]), type_of(inputs[source])
+        if got != allowed:
+            raise fail("an output that is an alias must have its input's type", got=f"'{output}' {got}", allowed=str(allowed))
+        if list(aliases.values()).count(source) > 1:
+            raise fail("an input must have one alias at most", got=f"'{source}'")
         if list(outputs.values()).count(outputs[output]) > 1:
-            raise fail("an output that is an alias must stand under one name", got=f"'{output}'")
+            raise fail("an output that is an alias must have one name", got=f"'{output}'")

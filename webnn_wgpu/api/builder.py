@@ -298,9 +298,10 @@ class MLGraphBuilder(GradientMethods, WgslOperators, Operators):
 
         Args:
             outputs: name -> operand. An operand may have several names.
-            aliases: name of an output -> name of the input whose memory the output shares. The output must be the result of
-                `ext.cache_update` on that input, and the input must have no other consumer. `dispatch` takes one tensor for
-                both.
+            aliases: name of an output -> name of the input of the same type whose memory the output shares. All operators
+                read the elements that the input had before the run. `ext.cache_update` and element-wise operators write
+                there directly if they are the last consumers of the input. Other outputs are copied there at the end.
+                `dispatch` takes one tensor for both.
             progress: a function that the build calls as `progress(done, total, what)`. During compilation the numbers count
                 kernels, and `what` names the next kernel. During the upload of weights they count bytes.
             disabled_passes: names of optimization passes to leave out (`webnn_wgpu.passes.PASSES` lists them).
@@ -458,7 +459,8 @@ class MLGraphBuilder(GradientMethods, WgslOperators, Operators):
         for value, tensor in self._constant_tensors.items():
             if value in needed and tensor.destroyed:
                 raise MLTensorStateError("a constant tensor was destroyed", operator="build", got=repr(tensor))
-        check_aliases(aliases or {}, {name: operand.value for name, operand in outputs.items()}, inputs, nodes, fail)
+        values = {name: operand.value for name, operand in outputs.items()}
+        check_aliases(aliases or {}, values, inputs, lambda value: self._values[value].type, fail)
         self._built = self._profile == "2026"
         needed.update(o for node in nodes for o in node.outputs)
         return Graph(
@@ -466,7 +468,7 @@ class MLGraphBuilder(GradientMethods, WgslOperators, Operators):
             inputs=inputs,
             constants={v: a for v, a in self._constants.items() if v in needed},
             nodes=tuple(reversed(nodes)),
-            outputs={name: operand.value for name, operand in outputs.items()},
+            outputs=values,
             aliases=MappingProxyType(dict(aliases or {})),
             wide=wide_float16,
         )

@@ -210,7 +210,8 @@ class _Differentiation:
             names.append(_name(maker))
             value = next(value for value in maker.operands if value in reached)
         name = next((name for name, own in self._builder._inputs if own == value), None)
-        names.append(name or f"{self._builder._values[value].type}")
+        label = next((each.label for each in self._builder._nodes if value in each.outputs), "")
+        names.append(name or label or f"{self._builder._values[value].type}")
         return NotSupportedError(
             "operators between operands and outputs must have gradients",
             operator=operator(node.op).python_name,

@@ -171,6 +171,23 @@ def _rms_normalization(c: Composing) -> list[MLOperand]:
     return [b.mul(found, b.reshape(moved, [n if i in axes else 1 for i, n in enumerate(x.shape)]))]
 
 
+@composes("x.normalization_gradient")
+def _normalization_gradient(c: Composing) -> list[MLOperand]:
+    b, g, x, scale = c.builder, c.operand(), c.operand(1), c.operands[2]
+
+    def mean(operand: MLOperand) -> MLOperand:
+        return b.reduce_mean(operand, axes=list(c.attrs["axes"]), keep_dimensions=True)
+
+    d = b.sub(x, mean(x)) if c.attrs["centered"] else x
+    deviation = b.sqrt(b.add(mean(b.mul(d, d)), c.number(c.attrs["epsilon"], x)))
+    normal = b.div(d, deviation)
+    inner = g if scale is None else b.mul(g, scale)
+    rest = b.sub(inner, b.mul(normal, mean(b.mul(inner, normal))))
+    rest = b.sub(rest, mean(inner)) if c.attrs["centered"] else rest
+    found = [b.div(rest, deviation)]
+    return [*found, b.cast(b.mul(g, normal), "float32")] if c.attrs["products"] else found
+
+
 @composes("x.fmod", "x.mod")
 def _remainder(c: Composing) -> list[MLOperand]:
     b, x, y = c.builder, c.operand(), c.operand(1)

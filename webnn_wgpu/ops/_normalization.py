@@ -134,7 +134,7 @@ def _in_steps(low: Lowering, axes: Sequence[int], parameter_strides: Sequence[in
             code += f" {operator} {name}"
             operands[name] = steps.operand(index, tuple(parameter_strides))
     epsilon = scalar_uniform("epsilon", low.attrs["epsilon"], low.input().data_type)
-    steps.formula(formula(code, tuple(operands), (epsilon,)), *operands.values(), result=True)
+    steps.formula(formula(code, tuple(operands), (epsilon,)), *operands.values(), result=0)
     return steps.calls
 
 

@@ -357,6 +357,10 @@ def side_by_side(view: RowView, value: Operand, element: str, target: Target, ke
     return temp, strided_call(value, element, 0, dims, strides, temp, target, "rows side by side")
 
 
+_OF_ROWS = ("input", "gradient", "output", "products")
+"""The bindings of kernels of rows that have the rows' elements."""
+
+
 def row_call(
     template: KernelTemplate,
     low: Lowering,
@@ -366,6 +370,7 @@ def row_call(
     resources: Sequence[tuple[Binding, Operand]],
     fields: Sequence[Field] = (),
     one_result: bool = False,
+    passes: int = 3,
     **params: Hashable,
 ) -> KernelCall:
     """Return the call of a kernel that computes one result, or one row of results, from every row.
@@ -378,12 +383,12 @@ def row_call(
         shape: the parameters by which the kernel reads the rows.
         resources: the bindings with their values.
         fields: the uniforms besides those that describe the rows.
-        one_result: whether `output` has one element per row, and not a row like `input`.
+        one_result: whether `output` has one element per row. All other operands in `_OF_ROWS` have rows like `input`.
+        passes: the maximum number of times that the kernel reads a row.
         params: the template's other parameters.
     """
     items = view.items(shape.quads)
-    # No kernel reads a row more than three times.
-    iterations = 0 if shape.held else 3 * (items.size // shape.lanes * 34 // 32 + 2)
+    iterations = 0 if shape.held else passes * (items.size // shape.lanes * 34 // 32 + 2)
     launch, grid = row_launch(shape, view.kept.size, low.target, iterations=iterations)
     fields = [*launch, ("items", "u32", items.size), *view.kept.fields("kept"), *items.fields("reduced"), *fields]
     spec = template.spec(
@@ -396,7 +401,7 @@ def row_call(
     )
 
     def reach(first: int, end: int) -> list[Interval | None]:
-        of_rows = {"input": view.touched(first, end), "output": view.touched(first, end)}
+        of_rows = dict.fromkeys(_OF_ROWS, view.touched(first, end))
         if one_result:
             of_rows["output"] = first, end
         return [of_rows.get(binding.name) for binding, _ in resources]

@@ -23,9 +23,10 @@ class StepCalls:
         calls: the calls.
     """
 
-    def __init__(self, low: Lowering, axes: Sequence[int]) -> None:
-        self._low, self._axes = low, tuple(axes)
-        self._rows = reduced_shape(low.input().shape, axes, keep_dimensions=True)
+    def __init__(self, low: Lowering, axes: Sequence[int], of: int = 0) -> None:
+        """Begin a node whose operand `of` has the rows along `axes`."""
+        self._low, self._axes, self._shape = low, tuple(axes), low.input(of).shape
+        self._rows = reduced_shape(self._shape, axes, keep_dimensions=True)
         self.calls: list[KernelCall] = []
 
     def operand(self, index: int, strides: tuple[int, ...] | None = None) -> Source:
@@ -41,9 +42,12 @@ class StepCalls:
         self.calls += total_calls(self._low, total, ReduceTensor(source.value, data_type, shape), self._axes, target, key=key)
         return temp
 
-    def formula(self, formula: Formula, *sources: Source, result: bool = False) -> Source:
-        """Add a formula of every element and return its values. If `result` is true, they are the node's output."""
-        target = Source(self._low.node.outputs[0], self._low.output()) if result else self._temp(self._low.input().shape)
+    def formula(self, formula: Formula, *sources: Source, result: int | None = None) -> Source:
+        """Add a formula of every element and return its values: those of the output with the number `result`, if given."""
+        if result is None:
+            target = self._temp(self._shape)
+        else:
+            target = Source(self._low.node.outputs[result], self._low.output(result))
         builder = ExpressionBuilder()
         operands = [builder.argument(s.type.data_type) for s in sources]
         expression = builder.finish(builder.apply(formula, operands, target.type.data_type))

@@ -168,7 +168,12 @@ def _shares_columns(step: ReductionStep, source: ReduceTensor, view: RowView, va
     """Return whether workgroups can share the rows of neighboring columns, which the costs prefer to parts of rows."""
     whole = padded_bytes(math.prod(source.shape) * ELEMENTS[source.element].size_bytes)
     fits = whole <= low.caps.limit("max-storage-buffer-binding-size")
-    shares = step.type in ("f32", "i32", "u32") and fits and low.forced_variant is None and low.target.costs.rows.most_shared_rows > 0
+    shares = (
+        step.type in ("f32", "i32", "u32")
+        and fits
+        and low.forced_variant is None
+        and low.target.costs.rows.most_shared_rows > 0
+    )
     return shares and _form(step, view, variant) == "columns"
 
 

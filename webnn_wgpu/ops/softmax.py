@@ -78,9 +78,9 @@ def _in_steps(low: Lowering, *, logarithm: bool) -> list[KernelCall]:
     exponentials = steps.formula(formula("exp_f32(x - largest)", ("x", "largest")), x, largest)
     total = steps.total("sum", exponentials)
     if logarithm:
-        steps.formula(formula("(x - largest) - log_f32(total)", ("x", "largest", "total")), x, largest, total, result=True)
+        steps.formula(formula("(x - largest) - log_f32(total)", ("x", "largest", "total")), x, largest, total, result=0)
     else:
-        steps.formula(formula("exponential / total", ("exponential", "total")), exponentials, total, result=True)
+        steps.formula(formula("exponential / total", ("exponential", "total")), exponentials, total, result=0)
     return steps.calls
 
 

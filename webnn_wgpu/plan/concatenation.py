@@ -3,12 +3,12 @@
 A concatenation along the last dimension need not copy the results of matrix products and convolutions that have no other
 consumer. Their kernels can store rows into columns of wider rows as well as into contiguous rows. Along the first dimension
 that is not 1, the operands of a concatenation are contiguous in the output. There the rows of one producer follow the rows of
-another.
+another. Any other producer can write a contiguous operand too: the device binds that range of the output.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -47,6 +47,64 @@ def parts_in_place(graph: Graph, caps: Caps) -> dict[int, Part]:
             if once and all(map(_reads_parts, others)) and value in makers:
                 found |= _made_there(graph, value, part, makers, readers)
     return found
+
+
+def ranges_in_place(graph: Graph, caps: Caps, parts: Mapping[int, Part]) -> dict[int, tuple[int, int]]:
+    """Return the results that are contiguous operands of concatenations, each with the output and its offset there, in bytes.
+
+    Only the concatenation reads such a result. It begins at an offset that the device permits for a binding, and fills its
+    binding. Its producer reads nothing that has the same memory, since a dispatch must not read a buffer that it writes.
+
+    Args:
+        graph: the graph.
+        caps: the device.
+        parts: the values that producers store as rows of other values.
+    """
+    times_read = Counter(value for node in graph.nodes for value in node.operands)
+    times_read.update(graph.outputs.values())
+    makers = {output: node for node in graph.nodes for output in node.outputs}
+    alignment = caps.limit("min-storage-buffer-offset-alignment")
+    found: dict[int, tuple[int, int]] = {}
+    for node in graph.nodes:
+        movement = OPS[node.op].movement
+        places = movement.parts(graph, node) if movement and movement.parts else ()
+        output = node.outputs[0]
+        for value, part in zip(node.operands, places, strict=False):
+            shape, offset = graph.type(value).shape, part.start * graph.type(value).numpy.itemsize
+            contiguous = part.row == shape[-1] or graph.type(value).num_elements == shape[-1]
+            source = _only_read(value, makers, times_read)
+            if source is None or value in parts or not contiguous or offset % alignment:
+                continue
+            filled = padded_bytes(graph.type(source).size_bytes) == graph.type(source).size_bytes
+            if filled and _writes_range(makers[source], output, makers, parts):
+                found[source] = output, offset
+    return found
+
+
+def _only_read(value: int, makers: Mapping[int, Node], times_read: Mapping[int, int]) -> int | None:
+    """Return the result that a value is a view of, if neither has another reader. None for graph inputs and constants."""
+    while value in makers and times_read[value] == 1:
+        if not OPS[makers[value].op].view:
+            return value
+        (value,) = makers[value].operands
+    return None
+
+
+def _writes_range(node: Node, output: int, makers: Mapping[int, Node], parts: Mapping[int, Part]) -> bool:
+    """Return whether a node may write its only result into a range of the output of a concatenation."""
+    op = OPS[node.op]
+    moves = op.movement is not None and (op.movement.parts is not None or op.movement.runs is not None or op.movement.updates)
+    if op.opaque or moves or len(node.outputs) > 1:
+        return False
+    sources = {_source(value, makers) for value in node.operands}
+    return not any(value in parts and parts[value].value == output for value in sources)
+
+
+def _source(value: int, makers: Mapping[int, Node]) -> int:
+    """Return the value that a value is a view of, or the value itself."""
+    while value in makers and OPS[makers[value].op].view:
+        (value,) = makers[value].operands
+    return value
 
 
 def _made_there(

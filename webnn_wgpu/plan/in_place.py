@@ -64,6 +64,32 @@ def replace_operands(
     return changed, replaced
 
 
+def operand_that_result_replaces(call: KernelCall, result: int, operand: int) -> tuple[str, int] | None:
+    """Return the template parameter and the number by which a call reads an operand where it stores a result, or None.
+
+    Args:
+        call: the call.
+        result: the result.
+        operand: the operand, which has memory of the same size.
+    """
+    params = dict[str, Any](call.spec.params)
+    bound = {b.name: (b, o) for b, o in zip(call.spec.bindings, call.operands, strict=True)}
+    if "output" not in bound or bound["output"][1] != result or list(call.operands).count(operand) != 1:
+        return None
+    for param, name in _READS.items():
+        for number, read in enumerate(params.get(param, ())):
+            binding, own = bound.get(f"{name}{number}", (None, None))
+            same = binding is not None and replace(binding, name="output", access="write") == bound["output"][0]
+            if own == operand and same and read in ("full", "same"):
+                return param, number
+    return None
+
+
+def written_over(call: KernelCall, param: str, number: int) -> KernelCall:
+    """Return a call that reads one operand from the memory of its result, as `operand_that_result_replaces` names it."""
+    return _in_place(call, param, number, True)
+
+
 def _adds(call: KernelCall) -> bool:
     """Return whether a call adds the optional operand of its kernel."""
     return bool(dict(zip(call.spec.uniforms, call.uniforms, strict=True))[ADDS])

@@ -24,13 +24,14 @@ from ..ops._def import Lowering, Part
 from ..ops._operations import operations_of, touched_bytes
 from ..ops.fused import steps_of
 from ..ops.strided import copy_call
-from .concatenation import parts_in_place
+from .concatenation import parts_in_place, ranges_in_place
 from .execution_plan import ConstantUse, ExecutionPlan, Intermediate, PlannedDispatch, Resource, Slot
 from .forced import check_forced
 from .in_place import replace_operands
 from .pieces import pieces_in_place
 from .sharing import share_kernels
 from .slots import Lifetime, Place, assign_slots
+from .updates import over_source, updated_values
 
 
 class _Assigned(NamedTuple):
@@ -58,7 +59,7 @@ class _Planner:
     parts: dict[int, Part] = field(default_factory=dict[int, Part])
     """Value -> the part of another value that holds it."""
     pieces: dict[int, int] = field(default_factory=dict[int, int])
-    """Value -> the bytes before it in the value that it is a piece of, whose memory it shares."""
+    """Value -> the bytes before it in the value that it is a range of, whose memory it shares."""
     temps: dict[int, int] = field(default_factory=dict[int, int])
     """Scratch memory, as values with numbers beyond the graph's, -> bytes."""
     copies: dict[str, int] = field(default_factory=dict[str, int])
@@ -71,17 +72,25 @@ class _Planner:
     def lower(self) -> None:
         graph = self.graph
         self.parts = parts_in_place(graph, self.caps)
-        self.pieces = pieces_in_place(graph, self.caps, self.parts)
-        updated = {graph.outputs[output]: graph.inputs[source] for output, source in graph.aliases.items()}
+        pieces = pieces_in_place(graph, self.caps, self.parts)
+        ranges = ranges_in_place(graph, self.caps, self.parts)
+        self.pieces = {**pieces, **{value: offset for value, (_, offset) in ranges.items()}}
+        self.home |= {value: output for value, (output, _) in ranges.items()}
+        updated = updated_values(graph, pieces)
         for node in graph.nodes:
             op = OPS[node.op]
-            if op.lower is None or node.outputs[0] in self.pieces:
+            if op.lower is None or node.outputs[0] in pieces:
                 self.home |= dict.fromkeys(node.outputs, node.operands[0])
                 continue
-            if in_place := node.outputs[0] in updated:
-                self.home[node.outputs[0]] = updated[node.outputs[0]]
+            source = updated.get(node.outputs[0])
+            in_place = source is not None and op.movement is not None and op.movement.updates
             part = self.parts.get(node.outputs[0])
-            placed = frozenset(i for i, value in enumerate(node.inputs) if value in self.parts)
+            placed = frozenset(
+                i
+                for i, value in enumerate(node.inputs)
+                if value in self.parts
+                or (value is not None and ranges.get(self._viewed(value), (None, 0))[0] == node.outputs[0])
+            )
             low = Lowering(
                 node=node,
                 graph=graph,
@@ -97,19 +106,54 @@ class _Planner:
             )
             calls = op.lower(low)
             named: dict[str, int] = {}
-            for i, call in enumerate(calls):
+            divided = [self._divided(self._with_memory(call, named)) for call in calls]
+            if source is not None:
+                divided = self._over_source(divided, node.outputs[0], source, in_place=in_place)
+            for i, parts in enumerate(divided):
                 suffix = f".{i}" if len(calls) > 1 else ""
-                label = node_label(node) + suffix
-                here = self._with_memory(call, named)
-                self.calls += ((part, node, label) for part in self._divided(here))
+                self.calls += ((part, node, node_label(node) + suffix) for part in parts)
         written = {self.root(o) for call, _, _ in self.calls for o in _written(call)}
         taken: set[int] = set()
         for name, value in graph.outputs.items():
             root = self.root(value)
+            if name in graph.aliases and root != graph.inputs[graph.aliases[name]]:
+                continue
             if root not in written or root in taken:
                 # An input, a constant, or a value that already fills another output: it must be copied.
                 self._copy_output(name, value)
             taken.add(root)
+        self._copy_updates()
+
+    def _over_source(
+        self, divided: list[list[KernelCall]], output: int, source: int, *, in_place: bool
+    ) -> list[list[KernelCall]]:
+        """Return the calls of a node whose result gets the memory of an input, unless they need its old elements."""
+        found = divided if in_place else None
+        if not in_place and (calls := over_source([call for calls in divided for call in calls], output, source)) is not None:
+            found = [calls]
+        if found is not None:
+            self.home[output] = source
+        return divided if found is None else found
+
+    def _copy_updates(self) -> None:
+        """Copy the outputs that are aliases and have other memory to their inputs. All old elements are read before."""
+        graph = self.graph
+        rest = {
+            name: source for name, source in graph.aliases.items() if self.root(graph.outputs[name]) != graph.inputs[source]
+        }
+        inputs = set(graph.inputs.values())
+        values: dict[str, int] = {}
+        for name in rest:
+            values[name] = value = graph.outputs[name]
+            if self.root(value) in inputs:
+                # The value of an input, which another output may replace.
+                self._copy_output(name, value)
+                values[name] = self.copies[name]
+        for name, source in rest.items():
+            target, type_ = graph.inputs[source], graph.type(graph.outputs[name])
+            call = copy_call(values[name], type_, target, self.target)
+            self.calls += ((part, None, f"output {name}") for part in self._divided(call))
+            self.copies[name] = target
 
     def _divided(self, call: KernelCall) -> list[KernelCall]:
         """Return the calls that together replace `call` and bind no more of a value than the device allows."""
@@ -167,7 +211,7 @@ class _Planner:
         graph = self.graph
         self.lower()
         self._change(share_kernels([call for call, _, _ in self.calls], self.target))
-        outputs = {self.copies.get(name) or self.root(value): name for name, value in graph.outputs.items()}
+        outputs = {self.copies.get(name, self.root(value)): name for name, value in graph.outputs.items()}
         inputs = {value: name for name, value in graph.inputs.items()}
         separate = self._assigned(outputs, inputs)
         unshared_bytes = sum(life.size_bytes for life in separate.lifetimes.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -14,6 +15,7 @@ from webnn_wgpu import MLContext, MLGraph, MLGraphBuilder, MLOperand, MLTensor, 
 from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.typing import MLOperandDescriptor, TensorData
 
+from .arenas import arenas_of
 from .checkpoints import Checkpoint, read_checkpoint, write_checkpoint
 from .clipping import clipped
 from .optimizers import Optimizer
@@ -30,8 +32,8 @@ METRICS = "step/metrics"
 class Step:
     """A training step as one compiled graph: forward pass, backward pass, clipping, update and metrics.
 
-    Parameters and the optimizer's states stay on the device. A call uploads the batch and a few scalars, and reads the loss and
-    the metrics. The step holds parameters and states twice: each call reads one set of tensors and writes the other one.
+    Parameters and the optimizer's states stay on the device, and are updated in place. A call uploads the batch and a few
+    scalars, and reads the loss and the metrics. Few large tensors hold the parameters, so that few kernels update all of them.
 
     Args:
         context: the context to train on.
@@ -85,14 +87,15 @@ class Step:
             _fail("optimizer must be an optimizer", got=type(optimizer).__name__, allowed="an instance of train.Optimizer")
         self.context, self.optimizer = context, optimizer
         self._shapes = {name: array.shape for name, array in initial.items()}
-        self._states = {_state(slot, name): shape for slot in optimizer.slots for name, shape in self._shapes.items()}
+        self._arenas = arenas_of(self._shapes)
         self._inputs = dict(inputs)
         self._steps = 0
         self.graph, self._metrics = self._build(forward, progress)
-        self._sets = [
-            {name: context.create_host_tensor(shape, "float32") for name, shape in {**self._shapes, **self._states}.items()}
-            for _ in range(2)
-        ]
+        self._tensors = {
+            name: context.create_host_tensor([arena.size], "float32")
+            for arena in self._arenas
+            for name in (arena.name, *(_state(slot, arena.name) for slot in optimizer.slots))
+        }
         # Inputs that `forward` does not use are not inputs of the graph.
         self._batch = {
             name: context.create_tensor(wanted.shape, wanted.data_type, writable=True)
@@ -126,17 +129,19 @@ class Step:
             self._write_tensor(name, tensor, batch[name])
         for name, value in self.optimizer.scalars(self._steps + 1).items():
             self.context.write_tensor(self._scalars[name], value)
-        before, after = self._sets
-        tensors = {**self._batch, **before, **{_scalar(name): tensor for name, tensor in self._scalars.items()}}
+        tensors = {**self._batch, **self._tensors, **{_scalar(name): tensor for name, tensor in self._scalars.items()}}
         used = {name: tensors[name] for name in self.graph.inputs}
-        self.context.dispatch(self.graph, used, {**after, METRICS: self._results})
-        self._sets.reverse()
+        updated = {_updated(name): tensor for name, tensor in self._tensors.items()}
+        self.context.dispatch(self.graph, used, {**updated, METRICS: self._results})
         self._steps += 1
         return dict(zip(self._metrics, self.context.read_tensor(self._results).tolist(), strict=True))
 
     def parameters(self) -> dict[str, Array]:
         """Return the present parameters by name, as float32 arrays on the host."""
-        return {name: self.context.read_tensor(self._sets[0][name]) for name in self._shapes}
+        found: dict[str, Array] = {}
+        for arena in self._arenas:
+            found.update(arena.arrays(self.context.read_tensor(self._tensors[arena.name])))
+        return {name: found[name].copy() for name in self._shapes}
 
     def set_parameters(self, parameters: Mapping[str, TensorData]) -> None:
         """Replace parameters. The states of the optimizer and the number of steps stay.
@@ -162,7 +167,10 @@ class Step:
         Raises:
             NotSupportedError: the extra `safetensors` is not installed.
         """
-        tensors = {name: self.context.read_tensor(tensor) for name, tensor in self._sets[0].items()}
+        tensors = self.parameters()
+        for arena, slot in itertools.product(self._arenas, self.optimizer.slots):
+            states = arena.arrays(self.context.read_tensor(self._tensors[_state(slot, arena.name)]))
+            tensors.update({_state(slot, name): array.copy() for name, array in states.items()})
         write_checkpoint(path, Checkpoint(tensors=tensors, steps=self._steps, optimizer=type(self.optimizer).__name__))
 
     def load(self, path: str | os.PathLike[str]) -> None:
@@ -180,14 +188,14 @@ class Step:
         own = type(self.optimizer).__name__
         if found.optimizer != own:
             _fail("a checkpoint must be of the step's optimizer", got=found.optimizer, allowed=own)
-        _check_names("tensors of a checkpoint", found.tensors, self._sets[0])
+        _check_names("tensors of a checkpoint", found.tensors, self._all_shapes())
         self._write(found.tensors)
         self._steps = found.steps
 
     def destroy(self) -> None:
         """Free the graph and all tensors. Further calls have no effect."""
         self.graph.destroy()
-        for tensors in (*self._sets, self._batch, self._scalars, {METRICS: self._results}):
+        for tensors in (self._tensors, self._batch, self._scalars, {METRICS: self._results}):
             for tensor in tensors.values():
                 tensor.destroy()
 
@@ -207,30 +215,52 @@ class Step:
         """Compile the graph, and return it with the names of its scalar results."""
         b = MLGraphBuilder(self.context)
         inputs = {name: b.input(name, descriptor) for name, descriptor in self._inputs.items()}
-        parameters = {name: b.input(name, shape, "float32") for name, shape in self._shapes.items()}
+        wholes = [b.input(arena.name, [arena.size], "float32") for arena in self._arenas]
+        split = {
+            name: part
+            for arena, whole in zip(self._arenas, wholes, strict=True)
+            for name, part in arena.split(b, whole).items()
+        }
+        parameters = {name: split[name] for name in self._shapes}
         results = forward(b, _Named("parameters", parameters), _Named("inputs", inputs))
         metrics = _checked_metrics({LOSS: results} if isinstance(results, MLOperand) else results)
-        gradients = b.gradients(metrics[LOSS], list(parameters.values()))
-        found = clipped([Quantity(b, gradient) for gradient in gradients], self.optimizer)
-        scalars = {name: Quantity(b, b.input(_scalar(name), [], "float32")) for name in self.optimizer.scalars(1)}
-        outputs: dict[str, MLOperand] = {}
-        for (name, parameter), gradient in zip(parameters.items(), found, strict=True):
-            names = {slot: _state(slot, name) for slot in self.optimizer.slots}
-            state = {slot: Quantity(b, b.input(full, parameter.shape, "float32")) for slot, full in names.items()}
-            updated, after = self.optimizer.update(Quantity(b, parameter), gradient, state, scalars)
-            outputs[name] = updated.operand
-            outputs.update({full: after[slot].operand for slot, full in names.items()})
         rows = [b.reshape(b.cast(value, "float32"), [1]) for value in metrics.values()]
-        outputs[METRICS] = b.concat(rows, 0)
-        return b.build(outputs, progress=progress), list(metrics)
+        outputs = {METRICS: b.concat(rows, 0)}
+        names = list(parameters)
+        gradients = dict(zip(names, b.gradients(metrics[LOSS], [parameters[name] for name in names]), strict=True))
+        found = clipped([Quantity(b, arena.joined(b, gradients)) for arena in self._arenas], self.optimizer)
+        scalars = {name: Quantity(b, b.input(_scalar(name), [], "float32")) for name in self.optimizer.scalars(1)}
+        aliases: dict[str, str] = {}
+        for arena, whole, gradient in zip(self._arenas, wholes, found, strict=True):
+            full = {slot: _state(slot, arena.name) for slot in self.optimizer.slots}
+            state = {slot: Quantity(b, b.input(name, [arena.size], "float32")) for slot, name in full.items()}
+            updated, after = self.optimizer.update(Quantity(b, whole), gradient, state, scalars)
+            results = {arena.name: updated, **{full[slot]: after[slot] for slot in full}}
+            outputs.update({_updated(name): result.operand for name, result in results.items()})
+            aliases.update({_updated(name): name for name in results})
+        return b.build(outputs, aliases=aliases, progress=progress), list(metrics)
+
+    def _all_shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """Return the shapes of the parameters and their states by name."""
+        states = itertools.product(self.optimizer.slots, self._shapes.items())
+        return {**self._shapes, **{_state(slot, name): shape for slot, (name, shape) in states}}
 
     def _write(self, arrays: Mapping[str, Array]) -> None:
+        """Replace parameters and states by name."""
+        shapes = self._all_shapes()
         for name, array in arrays.items():
-            got, allowed = f"{array.dtype}{list(array.shape)}", f"float32{list(self._sets[0][name].shape)}"
+            got, allowed = f"{array.dtype}{list(array.shape)}", f"float32{list(shapes[name])}"
             if got != allowed:
                 _fail("a tensor must keep its data type and shape", label=name, got=got, allowed=allowed)
-        for name, array in arrays.items():
-            self._write_tensor(name, self._sets[0][name], array)
+        for arena, slot in itertools.product(self._arenas, ("", *self.optimizer.slots)):
+            named = {name: _state(slot, name) if slot else name for name in arena.places}
+            if not any(full in arrays for full in named.values()):
+                continue
+            tensor = self._tensors[_state(slot, arena.name) if slot else arena.name]
+            whole = self.context.read_tensor(tensor)
+            for name, part in arena.arrays(whole).items():
+                part[...] = arrays.get(named[name], part)
+            self.context.write_tensor(tensor, whole)
 
     def _write_tensor(self, name: str, tensor: MLTensor, data: TensorData) -> None:
         try:
@@ -254,6 +284,11 @@ class _Named(dict[str, MLOperand]):
 def _state(slot: str, parameter: str) -> str:
     """Return the name of a state of a parameter, in the graph and in checkpoints."""
     return f"optimizer/{slot}/{parameter}"
+
+
+def _updated(name: str) -> str:
+    """Return the name of the output that is the next content of a tensor."""
+    return f"next/{name}"
 
 
 def _scalar(name: str) -> str:

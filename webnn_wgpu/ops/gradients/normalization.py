@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..interfaces.gradient import GradientCall, GradientTerm
+from ..interfaces.gradient import GradientCall, GradientTerm, by_parts
 
 _STATISTICS = "float32"
 
@@ -30,14 +30,29 @@ def _normalization(
     """Return the gradients of input, scale and bias.
 
     Args:
-        call: the normalization.
+        call: the node.
         axes: the dimensions whose elements have common statistics.
         scaled: the dimensions of scale and bias.
         centered: whether the mean is subtracted.
     """
-    data_type = call.x.type.data_type
-    x, g = call.x.cast(_STATISTICS), call.gradient.cast(_STATISTICS)
-    scale = call.optional(1)
+    data_type, scale = call.x.type.data_type, call.optional(1)
+    factor = None if scale is None else _along(scale, scaled, call.x.rank)
+    options = {"axes": tuple(axes), "epsilon": call.attrs["epsilon"], "centered": centered, "products": call.wants(1)}
+    of_input, *products = call.writer.add("x.normalization_gradient", (call.gradient, call.x, factor), options)
+    found: list[GradientTerm | None] = [of_input, *(_collected(each, scaled).cast(data_type) for each in products)]
+    found += [None] * (2 - len(found))
+    found.append(_collected(call.gradient.cast(_STATISTICS), scaled).cast(data_type) if call.wants(2) else None)
+    return found[: len(call.operands)]
+
+
+def _gradient(call: GradientCall, operands: Sequence[GradientTerm | None]) -> Sequence[GradientTerm]:
+    """Return the results of the operator of these gradients, as a composition."""
+    gradient, x, scale = operands
+    assert gradient is not None
+    assert x is not None
+    axes, centered = call.attrs["axes"], call.attrs["centered"]
+    data_type = x.type.data_type
+    gradient, x = gradient.cast(_STATISTICS), x.cast(_STATISTICS)
 
     def mean(term: GradientTerm) -> GradientTerm:
         # Without dimensions, each element is its own mean.
@@ -45,13 +60,14 @@ def _normalization(
 
     difference = x - mean(x) if centered else x
     factor = (mean(difference.square()) + call.attrs["epsilon"]).apply("sqrt").apply("reciprocal")
-    normalized = difference * factor
-    inner = g * _along(scale.cast(_STATISTICS), scaled, x.rank) if scale is not None else g
-    rest = inner - normalized * mean(inner * normalized)
-    found: list[GradientTerm | None] = [(factor * (rest - mean(inner) if centered else rest)).cast(data_type)]
-    found.append(_collected(g * normalized, scaled).cast(data_type) if call.wants(1) else None)
-    found.append(_collected(g, scaled).cast(data_type) if call.wants(2) else None)
-    return found[: len(call.operands)]
+    normal = difference * factor
+    inner = gradient if scale is None else gradient * scale.cast(_STATISTICS)
+    rest = inner - normal * mean(inner * normal)
+    found = [(factor * (rest - mean(inner) if centered else rest)).cast(data_type), gradient * normal]
+    return found[: len(call.results)]
+
+
+GRADIENT = by_parts(_gradient)
 
 
 def layer(call: GradientCall) -> Sequence[GradientTerm | None]:

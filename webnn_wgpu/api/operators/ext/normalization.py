@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class NormalizationExtensions(OperatorMethods):
-    """log_softmax, rms_normalization."""
+    """log_softmax, normalization_gradient, rms_normalization."""
 
     @with_options()
     def log_softmax(self, input: MLOperand, axis: int, *, label: str = "") -> MLOperand:
@@ -45,6 +45,54 @@ class NormalizationExtensions(OperatorMethods):
             MLOperand(float32[2, 3])
         """
         return self._output("x.log_softmax", [input], {"axis": axis}, label)
+
+    @with_options()
+    def normalization_gradient(
+        self,
+        gradient: MLOperand,
+        input: MLOperand,
+        axes: Sequence[int],
+        *,
+        scale: MLOperand | None = None,
+        epsilon: float = 1e-05,
+        centered: bool = True,
+        products: bool = False,
+        label: str = "",
+    ) -> list[MLOperand]:
+        """The gradient of a normalization of rows with respect to its input, for `gradients`.
+
+        With n = (x - mean) / sqrt(variance + epsilon) and h = gradient * scale, it is `(h - mean(h) - n * mean(h * n)) /
+        sqrt(variance + epsilon)`, with the means along `axes`.
+
+        Args:
+            gradient: float32 or float16, the gradient of the result.
+            input: The data type and shape of `gradient`: the input of the normalization.
+            axes: Dimensions that are normalized.
+            scale: The same data type, with a shape that broadcasts to the input's. The default is 1.
+            epsilon: Finite. It is cast to the input's data type.
+            centered: Whether the normalization subtracts the mean. RMS normalization does not.
+            products: Whether `gradient * n` is a second result. Its sums are the gradient of the scale.
+            label: Name of the operator in errors, plans and debuggers.
+
+        Returns:
+            A list of the gradient of the input, with its data type and shape. With `products` a float32 operand of that shape
+            follows.
+
+        Raises:
+            MLTypeError: An axis is not a dimension of the input or is repeated, shapes do not fit, data types differ, or an
+                operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
+
+        Example:
+            >>> b.ext.normalization_gradient(x, x, axes=[1])
+            [MLOperand(float32[2, 3])]
+        """
+        return self._outputs(
+            "x.normalization_gradient",
+            [gradient, input, scale],
+            {"axes": axes, "epsilon": epsilon, "centered": centered, "products": products},
+            label,
+        )
 
     @with_options()
     def rms_normalization(
@@ -83,4 +131,5 @@ class NormalizationExtensions(OperatorMethods):
     if TYPE_CHECKING:
         # camelCase names, which `__getattr__` finds at run time.
         logSoftmax = log_softmax
+        normalizationGradient = normalization_gradient
         rmsNormalization = rms_normalization
