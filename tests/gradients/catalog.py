@@ -52,6 +52,12 @@ def _further() -> Iterator[Call]:
     for axis in (0, 1, 2):
         yield Call("gather", f"axis-{axis}", [(4, 5, 3), indices(3, (2, 3))], {"axis": axis})
     yield Call("gather", "scalar", [(4, 5), np.array(2, np.int32)], {"axis": 1})
+    yield Call(
+        "gatherElements",
+        "one-of-each",
+        [(4, 5, 3), np.int32([[[4, -1, 0]], [[1, -5, 2]], [[0, 0, 3]], [[-2, 9, -9]]])],
+        {"axis": 1},
+    )
     yield Call("gatherElements", "axis-1", [(4, 5), indices(5, (4, 9))], {"axis": 1})
     for reduction in ("none", "add", "mul", "max", "min"):
         options = {"reduction": reduction}
@@ -177,6 +183,7 @@ def _extensions() -> Iterator[Call]:
     yield Call("x.attention", "plain", [(2, 4, 3, 8), (2, 4, 5, 8), (2, 4, 5, 6)])
     yield Call("x.attention", "groups", [query, key, key, (1, 4, 1, 5)], {"softcap": 2.0})
     yield Call("x.attention", "causal", [query, key, key, mask], {"causal": True, "offset": 0})
+    yield Call("x.attention", "unseen", [query, key, key, mask[:, :1]], {"causal": True, "offset": -1})
     yield Call("x.attention", "window", [query, key, key], {"left": 1, "right": 0})
     yield Call("x.attention", "length", [query, key, key, (3, 5), length], {"causal": True, "left": 2})
     yield Call("x.attention", "length-and-offset", [query, key, key, None, length], {"right": 1, "offset": 1})

@@ -51,6 +51,9 @@ def _moved_once(r: Rewriter, node: Node) -> bool:
             return False
         r.add(RESHAPE.name, (view.value,), {"new_shape": shape}, view.nodes, output)
         return True
+    if cost[0] == 1 and not all(r.inner(each.outputs[0]) for each in view.nodes if each.outputs[0] != output):
+        # The transpose would stay for its other consumers, beside a new one.
+        return False
     behind = max(map(len, view.dims)) > 1
     dims = [(each,) for each in view.steps] if behind else view.dims
     before, permutation = _before(r.shape(view.value), dims)

@@ -182,15 +182,15 @@ PASSES = (
         by_cost=True,
     ),
     Pass(
-        name="merge_movement",
-        run=merge_movement,
-        reason="one movement replaces consecutive ones, and dimensions of size 1 need none",
-    ),
-    Pass(
         name="read_transposed_factors",
         run=read_transposed_factors,
         reason="kernels of products read transposed factors as they are stored, so no transpose copies them",
         by_cost=True,
+    ),
+    Pass(
+        name="merge_movement",
+        run=merge_movement,
+        reason="one movement replaces consecutive ones, and dimensions of size 1 need none",
     ),
     Pass(
         name="multiply_integers",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..interfaces.gradient import GradientCall, GradientTerm, by_parts
+from ..interfaces.gradient import GradientCall, GradientRule, GradientTerm, NoDerivative, by_parts
 
 _SCORES = "float32"
 _LOWEST = -3e38
@@ -113,5 +113,74 @@ def _rotary_embedding(call: GradientCall, operands: Sequence[GradientTerm | None
     return (result.reshaped(x.shape),)
 
 
-ATTENTION = by_parts(_attention)
+_COMPOSED = by_parts(_attention)
+
+
+def _of_scores(call: GradientCall) -> Sequence[GradientTerm | None]:
+    """Return the gradients of attention whose scores are products alone.
+
+    The derivative of softmax is 0 for keys that a query does not see. Each product has its operands in the order in which its
+    result needs no transpose.
+    """
+    attrs, mask, length = call.attrs, call.optional(3), call.optional(4)
+    heads, groups = attrs["heads"], attrs["kv_heads"]
+    query, key, value = (call.given(i) for i in range(3))
+    q, g = (_split(term, heads, groups) for term in (query, call.gradient))
+    k, v = (_split(term, groups, groups) for term in (key, value))
+    scores = attrs["scale"] * q.apply("matmul", k.permuted(_SWAPPED))
+    seen = _window(call, length, q.shape[3], k.shape[3])
+    if mask is not None:
+        seen = _both(seen, _of_groups(mask, heads, groups))
+    weights = (scores if seen is None else scores.where(seen, _LOWEST)).apply("softmax", axis=4)
+    if seen is not None and not _all_see(call):
+        weights = weights.where(seen)
+    of_weights = g.apply("matmul", v.permuted(_SWAPPED))
+    # The sum over the keys of weights times their gradients.
+    common = (of_weights * weights).summed([4], keep=True)
+    of_scores = attrs["scale"] * (weights * (of_weights - common))
+
+    def merged(term: GradientTerm, like: GradientTerm) -> GradientTerm:
+        """Return the gradient of an operand from that of its heads."""
+        batch, own, repeats, rows, size = term.shape
+        own *= repeats
+        by_head = term.reshaped((batch, own, rows, size)).cast(like.type.data_type)
+        return by_head if like.rank == 4 else by_head.permuted((0, 2, 1, 3)).reshaped((batch, rows, own * size))
+
+    def of_group(term: GradientTerm) -> GradientTerm:
+        """Return the sum over the heads of queries that share a head of keys."""
+        return term.summed([2], keep=True) if term.shape[2] > 1 else term
+
+    found: list[GradientTerm | None] = [None] * len(call.operands)
+    if call.wants(0):
+        found[0] = merged(of_scores.apply("matmul", k), query)
+    if call.wants(1):
+        found[1] = merged(of_group(of_scores.permuted(_SWAPPED).apply("matmul", q)), key)
+    if call.wants(2):
+        found[2] = merged(of_group(weights.permuted(_SWAPPED).apply("matmul", g)), value)
+    return found
+
+
+def _all_see(call: GradientCall) -> bool:
+    """Return whether each query sees a key for certain: a window without mask and length that has one for each query."""
+    if call.optional(3) is not None or call.optional(4) is not None:
+        return False
+    attrs = call.attrs
+    queries, keys = call.given(0).shape[-2], call.given(1).shape[-2]
+    left, right = attrs["left"], 0 if attrs["causal"] else attrs["right"]
+    # The keys from the first to the last that the window of a query allows.
+    positions = [position + attrs["offset"] for position in (0, queries - 1)]
+    starts = [0 if left is None else position - left for position in positions]
+    ends = [keys - 1 if right is None else position + right for position in positions]
+    return all(max(0, start) <= min(keys - 1, end) for start, end in zip(starts, ends, strict=True))
+
+
+def _attention_gradient(call: GradientCall) -> Sequence[GradientTerm | NoDerivative | None]:
+    mask = call.optional(3)
+    adds = mask is not None and mask.type.data_type != "uint8"
+    return _COMPOSED(call) if call.attrs["softcap"] or adds else _of_scores(call)
+
+
+_SWAPPED = (0, 1, 2, 4, 3)
+
+ATTENTION: GradientRule = _attention_gradient
 ROTARY_EMBEDDING = by_parts(_rotary_embedding)

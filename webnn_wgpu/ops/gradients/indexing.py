@@ -25,8 +25,17 @@ def gather(call: GradientCall) -> Sequence[GradientTerm | None]:
 
 
 def gather_elements(call: GradientCall) -> Sequence[GradientTerm | None]:
-    """Return the gradient of a gather of elements."""
-    zeros, options = call.x.filled(0.0), {"axis": call.attrs["axis"], "reduction": "add"}
+    """Return the gradient of a gather of elements. Of one element of each row, a comparison finds the place."""
+    x, indices, axis = call.x, call.given(1), call.attrs["axis"]
+    size, count = x.shape[axis], indices.shape[axis]
+    others = (x.shape[:axis], x.shape[axis + 1 :]) == (indices.shape[:axis], indices.shape[axis + 1 :])
+    if count == 1 and others and indices.type.data_type == "int32":
+        # Negative indices count from the end, and others are clamped.
+        places = indices.apply("clamp", min_value=-size, max_value=size - 1)
+        places = places.compared("lesser", 0).apply("where", places.apply("add", places.number(size)), places)
+        numbers = np.arange(size, dtype=np.int32).reshape((size, *(1 for _ in x.shape[axis + 1 :])))
+        return call.gradient.where(call.constant(numbers).apply("equal", places)), None
+    zeros, options = x.filled(0.0), {"axis": axis, "reduction": "add"}
     return zeros.apply("x.scatter_elements", call.given(1), call.gradient, **options), None
 
 
