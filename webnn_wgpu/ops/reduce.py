@@ -223,7 +223,8 @@ def _reduce_call(
         launch, grid = quad_launch(outputs, low.target, iterations)
         work = quad_work(outputs, low.target, reach, iterations=iterations)
     elif form == "shared":
-        launch, work = [("outputs", "u32", outputs)], None
+        counted: Field = ("outputs", "u32", outputs)
+        launch, work = (counted,), None
         grid = grid_1d(-(-outputs // SHARED_COLUMNS), low.caps)
     else:
         launch, grid = row_launch(shape, outputs, low.target, "outputs", iterations)

@@ -26,7 +26,8 @@ def gather(call: GradientCall) -> Sequence[GradientTerm | None]:
 
 def gather_elements(call: GradientCall) -> Sequence[GradientTerm | None]:
     """Return the gradient of a gather of elements. Of one element of each row, a comparison finds the place."""
-    x, indices, axis = call.x, call.given(1), call.attrs["axis"]
+    x, indices = call.x, call.given(1)
+    axis: int = call.attrs["axis"]
     size, count = x.shape[axis], indices.shape[axis]
     others = (x.shape[:axis], x.shape[axis + 1 :]) == (indices.shape[:axis], indices.shape[axis + 1 :])
     if count == 1 and others and indices.type.data_type == "int32":
