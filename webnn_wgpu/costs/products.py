@@ -21,10 +21,10 @@ _COPY_SLOTS = 2
 """Issue slots in which an invocation finds a quad that it copies into workgroup memory."""
 
 _PATCH_SLOTS = 9
-"""Additional issue slots for a quad of an image, which may be outside."""
+"""Additional issue slots for each read of an image, which may be outside."""
 
 _REST_SLOTS = 6
-"""Additional issue slots for a quad, if the last slice goes past the end of the sum, so that some quads are replaced by 0."""
+"""Additional issue slots for a quad, if the last slice goes past the end of the sum, so that some numbers are replaced by 0."""
 
 _WORTH_PARTS = 0.75
 """The share of a product's time that sums in parts must take at most: they take one more dispatch, and memory."""
@@ -101,13 +101,13 @@ class ProductCosts(ABC):
         if choice.tile:
             return block_tile(choice.tile)
         tiles = [tile for tile in self._tiles(most_rows) if tile.splits == 1]
-        return min(tiles, key=lambda tile: self.block_work(tile, 1, size, patches=False))
+        return min(tiles, key=lambda tile: self.block_work(tile, 1, size))
 
     def _tiles(self, most_rows: int) -> list[BlockTile]:
         return [tile for tile in BLOCK_TILES if tile.rows <= most_rows and tile.results <= self.most_results]
 
     def tile_and_parts(
-        self, choice: Choice, size: ProductSize, *, most_rows: int, most_parts: int, patches: bool = False
+        self, choice: Choice, size: ProductSize, *, most_rows: int, most_parts: int, patch_reads: int = 0
     ) -> tuple[BlockTile, int]:
         """Return the tile of the tiled kernel's workgroups, and the parts of the sums that workgroups of their own compute.
 
@@ -116,12 +116,12 @@ class ProductCosts(ABC):
             size: sizes of the product.
             most_rows: the maximum number of rows of a tile whose operands can be bound.
             most_parts: parts that the sums may be divided into.
-            patches: whether the left factor is the patches of an image.
+            patch_reads: the number of reads of a quad of the left factor, if that is the patches of an image. Otherwise 0.
         """
         tiles = [block_tile(choice.tile)] if choice.tile else self._tiles(most_rows)
 
         def work(candidate: tuple[BlockTile, int]) -> float:
-            return self.block_work(*candidate, size, patches=patches)
+            return self.block_work(*candidate, size, patch_reads=patch_reads)
 
         whole = min(((tile, 1) for tile in tiles), key=work)
         counts = [parts for parts in (2, 4, 8, 16) if parts <= most_parts]
@@ -129,7 +129,7 @@ class ProductCosts(ABC):
         parted = min(candidates, key=work, default=whole)
         return parted if work(parted) < _WORTH_PARTS * work(whole) else whole
 
-    def block_work(self, tile: BlockTile, parts: int, size: ProductSize, *, patches: bool) -> float:
+    def block_work(self, tile: BlockTile, parts: int, size: ProductSize, *, patch_reads: int = 0) -> float:
         """Return how long the tiled kernel takes, in multiply-adds at the peak rate of the whole device.
 
         Large tiles read less from workgroup memory for each multiply-add. Small ones waste less at the edges of the result.
@@ -138,8 +138,8 @@ class ProductCosts(ABC):
         tiles = size.matrices * -(-size.M // tile.rows) * -(-size.N // tile.columns)
         steps = -(-size.K // (parts * tile.depth)) * tile.depth + (_EXCHANGE_STEPS * tile.splits if tile.splits > 1 else 0)
         busy = min(1, parts * tiles * tile.invocations / self.busy_invocations)
-        copy_slots = _COPY_SLOTS + (_REST_SLOTS if size.K % tile.depth else 0)
-        slots = _SLICE_SLOTS + copy_slots * (tile.copies_a + tile.copies_b) + _PATCH_SLOTS * patches * tile.copies_a
+        copy_slots = _COPY_SLOTS + (_REST_SLOTS if tile.rest(size.K, whole=size.K % 4 == 0) == "end" else 0)
+        slots = _SLICE_SLOTS + copy_slots * (tile.copies_a + tile.copies_b) + _PATCH_SLOTS * patch_reads * tile.copies_a
         slowed = max(1, tile.local_bytes_per_multiply_add / self.free_local_bytes) + slots / (tile.results * tile.step)
         work = parts * tiles * tile.rows * tile.columns * steps * slowed / busy
         if parts == 1:

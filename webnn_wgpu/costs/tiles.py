@@ -41,6 +41,17 @@ class BlockTile:
         """Elements of the sum in a slice: those of all groups."""
         return self.step * self.splits
 
+    def rest(self, steps: int, *, whole: bool) -> str:
+        """Return which slice of a sum has fewer steps than the others: "start", "end", or "" for none.
+
+        Args:
+            steps: the length of the sum.
+            whole: whether the kernel reads the left factor in quads of steps, so that a shorter first slice has whole quads.
+        """
+        if steps % self.depth == 0:
+            return ""
+        return "start" if whole and steps > self.depth else "end"
+
     @property
     def results(self) -> int:
         """Results that an invocation computes."""
@@ -85,6 +96,7 @@ BLOCK_TILES = (
     BlockTile(rows=16, columns=32, own_rows=4, own_columns=4, step=8, splits=4),
     BlockTile(rows=16, columns=16, own_rows=4, own_columns=4, step=8, splits=8),
     BlockTile(rows=16, columns=16, own_rows=4, own_columns=4, step=4, splits=16),
+    BlockTile(rows=16, columns=16, own_rows=4, own_columns=4, step=4, splits=12),
 )
 """The tiles of the tiled kernel, larger ones first. Each fits WebGPU's default limits.
 

@@ -321,9 +321,8 @@ def _phased_call(low: Lowering, phases: Phases, choice: Choice) -> KernelCall:
     source = low.value(0) if low.channels_first is None else low.channels_first
     weights = Packed(low.value(1), Chain(filter_order, phases.packing))
     whole = product.N % QUAD == 0
-    patches = Patches.of(size, nhwc=low.channels_first is None)
-    kernel = start_kernel(low, size, source, weights, False, whole, patches)
-    found = WorkgroupTile.of(low, size, patches, choice, product, most=1)
+    found = WorkgroupTile.of(low, size, Patches.of(size, nhwc=low.channels_first is None), choice, product, most=1)
+    kernel = start_kernel(low, size, source, weights, False, whole, found.patches)
     found.declare(kernel)
     kernel.params |= {"phased": True, "block": False, "form": "nhwc"}
     tiles = tile_uniforms(product, *found.sides)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..core.data_types import DATA_TYPES
@@ -28,13 +28,13 @@ class WorkgroupTile:
         tile: the tile.
         partial: the parts of the sums, or None for a single part.
         patches: how the kernel finds the elements of patches.
-        rest: whether the last slice goes past the end of the sum.
+        rest: which slice of the sum has fewer steps than the others, "start" or "end", or "" for none.
     """
 
     tile: BlockTile
     partial: PartialSums | None
     patches: Patches
-    rest: bool
+    rest: str
 
     @classmethod
     def of(
@@ -53,9 +53,10 @@ class WorkgroupTile:
         output_bytes = max(DATA_TYPES[low.output().data_type].size_bytes, element_bytes_of(low))
         rows = most_rows(lambda rows: Images(size).fit(element_bytes_of(low), output_bytes, rows, low.caps))
         costs = low.target.costs.products
-        tile, count = costs.tile_and_parts(choice, product, most_rows=rows, most_parts=most, patches=True)
-        rest = product.K % tile.depth > 0
-        return cls(tile=tile, partial=PartialSums.of(product, tile, count), patches=patches, rest=rest)
+        tile, count = costs.tile_and_parts(choice, product, most_rows=rows, most_parts=most, patch_reads=patches.reads)
+        rest = tile.rest(product.K, whole=patches.depth % QUAD == 0)
+        found = cls(tile=tile, partial=PartialSums.of(product, tile, count), patches=patches, rest=rest)
+        return replace(found, patches=patches.of_quads()) if found.taps in ("own", "whole") else found
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -70,6 +71,8 @@ class WorkgroupTile:
             return "cut"
         if steps % slice_steps == 0:
             return "even"
+        if self.patches.is_run_of_quads and steps * self.patches.size.kernel[1] % slice_steps == 0:
+            return "row"
         return "whole" if slice_steps % steps == 0 else "own"
 
     def declare(self, kernel: ProductKernel) -> None:
@@ -78,5 +81,5 @@ class WorkgroupTile:
         depth, width = (patches.depth, patches.size.kernel[1]) if taps == "cut" else (0, 0)
         kernel.params |= {"tile": self.tile, "parted": self.partial is not None, "phased": False, "planes": patches.planes}
         kernel.params |= {"rest": self.rest, "taps": taps, "depth": depth, "width": width}
-        if taps in ("whole", "own"):
+        if taps in ("row", "whole", "own"):
             kernel.uniforms(**patches.walk(self.tile.depth))

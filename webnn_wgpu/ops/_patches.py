@@ -42,6 +42,11 @@ class Patches:
         """The filter's dimensions in the order of the steps, as `filter_in` names them."""
         return "gihwo" if self.planes else "ghwio"
 
+    @property
+    def reads(self) -> int:
+        """The number of places in the input that a quad of steps reads: 1, or 4 if its elements may be under several taps."""
+        return QUAD if self.depth % QUAD else 1
+
     def of_rows(self) -> Patches | None:
         """Return the same patches with each row of taps as one tap, or None if these are not read in quads.
 
@@ -67,23 +72,44 @@ class Patches:
 
         A kernel then computes one coordinate less for each step.
         """
+        return self if self.quads else self._widened(1)
+
+    def of_quads(self) -> Patches:
+        """Return the same patches with the quads of an input row as pixels, if they are read in quads.
+
+        A row of taps is then one run of quads, so a kernel computes one coordinate less for each step.
+        """
+        return self._widened(QUAD) if self.quads else self
+
+    @property
+    def is_run_of_quads(self) -> bool:
+        """Whether each row of taps reads neighboring quads of the input, which are its pixels."""
+        return self.quads and not self.planes and self.depth == self.size.depth == QUAD and self._is_contiguous
+
+    @property
+    def _is_contiguous(self) -> bool:
         size = self.size
-        near = not size.transposed and size.groups == 1 and (size.dilations[1] == 1 or size.kernel[1] == 1)
-        if self.quads or not (self.nhwc and near):
+        return self.nhwc and not size.transposed and size.groups == 1 and (size.dilations[1] == 1 or size.kernel[1] == 1)
+
+    def _widened(self, depth: int) -> Patches:
+        """Return the same patches with so many elements as pixels, if a row of taps reads contiguous elements."""
+        size = self.size
+        if self.planes or self.depth != size.depth or not self._is_contiguous:
             return self
 
         def widened(pair: tuple[int, int]) -> tuple[int, int]:
-            return pair[0], pair[1] * size.depth
+            return pair[0], pair[1] * size.depth // depth
 
         runs = replace(
             size,
-            depth=1,
+            depth=depth,
             input=widened(size.input),
             kernel=widened(size.kernel),
             strides=widened(size.strides),
             padding=widened(size.padding),
+            dilations=(size.dilations[0], 1),
         )
-        return replace(self, size=runs, depth=1)
+        return replace(self, size=runs, depth=depth)
 
     def walk(self, steps: int) -> dict[str, int]:
         """Return the uniforms by which a kernel moves so many steps on: elements of a tap, and taps to the right and down."""

@@ -180,6 +180,8 @@ def _block_calls(
         kernel.bind(Binding(name="b", access="read", element=b.data_type, quad=(K if turned_b else N) % QUAD == 0), operand)
     if choice.variant == "tiled":
         kernel.params["turned"] = "a" * a.transposed + "b" * turned_b
+        if kernel.params["turned"] and kernel.params["rest"]:
+            kernel.params["rest"] = "end"  # of a transposed factor, the last slice is the shorter one
     tiles = tile_uniforms(replace(own, matrices=own.matrices * (parts.count if parts else 1)), *tile)
     kernel.uniforms(M=M, N=N, K=K, **tiles)
     if packing:
@@ -254,7 +256,8 @@ def _tile(
         rows = most_rows(lambda rows: _rows_fit(low, a, replace(size, N=width), rows))
         tile, count = low.target.costs.products.tile_and_parts(choice, size, most_rows=rows, most_parts=most)
         parts = PartialSums.of(size, tile, count)
-        kernel.params |= {"tile": tile, "parted": parts is not None, "rest": size.K % tile.depth > 0}
+        rest = tile.rest(size.K, whole=size.K % QUAD == 0)
+        kernel.params |= {"tile": tile, "parted": parts is not None, "rest": rest}
         return (tile.rows, tile.columns), parts
     if choice.variant == "gemv":
         most = next(rows for rows in (MOST_ROWS, 4, 2, 1) if rows == 1 or _rows_fit(low, a, replace(size, N=width), rows))
