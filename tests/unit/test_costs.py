@@ -11,6 +11,7 @@ import pytest
 import webnn_wgpu
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.costs import ConvolutionSize, ProductSize, RecurrentSize, Target
+from webnn_wgpu.costs.hardware import HardwareConvolutions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,6 +106,31 @@ def test_targets_go_by_kind_of_adapter(kind: str) -> None:
     assert costs == Target.of(Caps(adapter_type=kind)).costs
     assert (costs.launches.most_rounds == 8) == (kind == "CPU")
     assert costs.convolutions.products is costs.products
+
+
+@pytest.mark.parametrize("kind", ["DiscreteGPU", "IntegratedGPU"])
+@pytest.mark.parametrize("device", ["Intel(R) UHD Graphics 630", "NVIDIA GeForce RTX 4070"])
+def test_parts_of_sums_and_winograd_go_by_one_rate(kind: str, device: str) -> None:
+    costs = Target.of(Caps(adapter_type=kind, device=device)).costs
+    assert isinstance(costs.convolutions, HardwareConvolutions)
+    rates = costs.convolutions.rates
+    assert costs.products.part_work == 10_000 * rates.multiply_adds_per_ns
+    assert costs.products.part_result_work * rates.bytes_per_ns == pytest.approx(8 * rates.multiply_adds_per_ns)
+    assert rates.core_multiply_adds == (64 if "Intel" in device else 128)
+
+
+def test_rows_of_attention_fill_a_gpu_by_tiles_before_its_keys_are_divided() -> None:
+    attention = Target.of(Caps(adapter_type="DiscreteGPU")).costs.attention
+
+    def tile_and_parts(rows: int, keys: int, matrices: int) -> tuple[str, int]:
+        tile = attention.tile(rows, keys, 64, matrices)
+        return str(tile), attention.parts_of_tiles(-(-rows // tile.rows) * matrices)
+
+    assert tile_and_parts(197, 197, 12) == ("32x64", 1)
+    assert tile_and_parts(197, 197, 3) == ("6x256", 1)
+    # Keys that fill several blocks would be read too often, and half of a block would be empty.
+    assert tile_and_parts(197, 257, 3) == ("32x64", 4)
+    assert tile_and_parts(197, 128, 3)[0] != "6x256"
 
 
 def test_nothing_is_taken_that_is_not_possible() -> None:

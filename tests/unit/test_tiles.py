@@ -116,6 +116,13 @@ def test_tiles_whose_panels_fit_no_texture_are_refused(graph: Graph) -> None:
     assert 0 < refused < len(TILES)
 
 
+def test_a_slice_has_fewer_steps_at_the_start_if_quads_are_whole() -> None:
+    tile = block_tile((32, 32))
+    assert tile.depth == 8
+    rests = [tile.rest(steps, whole=whole) for steps in (16, 12, 4) for whole in (True, False)]
+    assert rests == ["", "", "start", "end", "end", "end"]
+
+
 @pytest.mark.parametrize("tile", BLOCK_TILES, ids=str)
 def test_tiles_of_workgroups_fit_default_limits(tile: BlockTile) -> None:
     assert block_tile(tile.sides) is tile

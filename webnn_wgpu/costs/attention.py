@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 class AttentionTile:
     """How a workgroup of the tiled kernel divides its work (`shaders/ops/attention.tiled.wgsl.j2`).
 
-    A block of keys takes two products: scores are queries times keys, and sums are weights times values. An invocation has 8
-    rows of both. The invocations of a row share the keys of its scores. For its sums some share the columns, and the others
-    have the same columns for other keys. Their sums are added at the end.
+    A block of keys takes two products: scores are queries times keys, and sums are weights times values. An invocation has
+    the same rows of both. The invocations of a row share the keys of its scores. For its sums some share the columns, and the
+    others have the same columns for other keys. Their sums are added at the end.
 
     Attributes:
         rows, keys: sides of a block of scores.
+        own_rows: the number of rows that an invocation has.
         own_keys: keys whose scores an invocation computes, a multiple of 4.
         depth: quads of queries and keys that are in workgroup memory at once.
         column_groups: the number of invocations that share the columns of a row's sums.
@@ -35,6 +36,7 @@ class AttentionTile:
 
     rows: int
     keys: int
+    own_rows: int = 8
     own_keys: int
     depth: int
     column_groups: int
@@ -48,7 +50,7 @@ class AttentionTile:
     @property
     def down(self) -> int:
         """The number of invocations of the workgroup along the rows."""
-        return self.rows // OWN_ROWS
+        return self.rows // self.own_rows
 
     @property
     def across(self) -> int:
@@ -103,23 +105,23 @@ class AttentionTile:
         return f"{self.rows}x{self.keys}"
 
 
-OWN_ROWS = 8
-"""Rows of an invocation of the tiled kernel."""
-
 DECODE_ROWS = 8
 """Most rows of a workgroup of the `decode` kernel."""
 
 _VALUE_QUADS = 256
 """Most quads of values in workgroup memory at once, unless one step takes more."""
 
-_BLOCKS = ((64, 64, 8, 4), (32, 64, 4, 4), (16, 128, 4, 2))
-"""Rows, keys, own keys and depth of the tiled kernel's blocks, larger ones first. All have 64 invocations."""
+_BLOCKS = ((64, 64, 8, 8, 4), (32, 64, 8, 4, 4), (16, 128, 8, 4, 2), (6, 256, 6, 4, 2))
+"""Rows, keys, own rows, own keys and depth of the tiled kernel's blocks, larger ones first. All have 64 invocations.
+
+The last one is for keys that fill a single block. With 7 rows it would take more than 16 KiB of workgroup memory.
+"""
 
 
 def attention_tiles(columns: int) -> list[AttentionTile]:
     """Return the tiles of the tiled kernel that have registers for a head's columns, larger ones first."""
     tiles: list[AttentionTile] = []
-    for rows, keys, own_keys, depth in _BLOCKS:
+    for rows, keys, own_rows, own_keys, depth in _BLOCKS:
         across = keys // own_keys
         groups = [1 << i for i in range(across.bit_length())]
         # Three quads of 8 rows take 96 registers: they fit beside 32 scores, but not beside 64.
@@ -128,7 +130,15 @@ def attention_tiles(columns: int) -> list[AttentionTile]:
         if fitting:
             _, quads, column_groups = min(fitting)
             tiles.append(
-                AttentionTile(rows=rows, keys=keys, own_keys=own_keys, depth=depth, column_groups=column_groups, quads=quads)
+                AttentionTile(
+                    rows=rows,
+                    keys=keys,
+                    own_rows=own_rows,
+                    own_keys=own_keys,
+                    depth=depth,
+                    column_groups=column_groups,
+                    quads=quads,
+                )
             )
     return tiles
 
@@ -194,7 +204,8 @@ class AttentionCosts(ABC):
     def tile(self, rows: int, keys: int, columns: int, matrices: int) -> AttentionTile:
         """Return the tile of the tiled kernel: the largest of which there are enough to keep the device busy.
 
-        Parts of the keys are a second choice, since another dispatch combines their results.
+        Parts of the keys are the last choice, since another dispatch combines their results. A tile of few rows is better if
+        the keys fill one of its blocks: more keys would be read too often.
 
         Args:
             rows: rows of queries for each head of keys.
@@ -202,14 +213,15 @@ class AttentionCosts(ABC):
             columns: width of a head of values.
             matrices: heads of keys of all batches.
         """
-        tiles = attention_tiles(columns)
+        *tiles, lowest = attention_tiles(columns)
+
+        def keeps_busy(tile: AttentionTile, parts: int) -> bool:
+            return -(-rows // tile.rows) * matrices * parts >= self.busy_workgroups
+
         full = [tile for tile in tiles[:-1] if tile.rows < 2 * rows] + tiles[-1:]
-        for in_parts in (False, True):
-            for tile in full:
-                parts = -(-keys // tile.keys) if in_parts else 1
-                if -(-rows // tile.rows) * matrices * parts >= self.busy_workgroups:
-                    return tile
-        return full[-1]
+        whole = [*full, lowest] if lowest.keys < 2 * keys <= 2 * lowest.keys else full
+        candidates = [(tile, 1) for tile in whole] + [(tile, -(-keys // tile.keys)) for tile in full]
+        return next((tile for tile, parts in candidates if keeps_busy(tile, parts)), full[-1])
 
     def decode_part(self, rows: int, keys: int, units: int) -> tuple[int, int]:
         """Return the number of keys that an invocation of the `decode` kernel has at once, and the number of keys of a part.

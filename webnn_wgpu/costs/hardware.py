@@ -66,6 +66,44 @@ Adapters do not state their number.
 """
 
 
+_CYCLES_PER_NS = 1.8
+"""Clock cycles of a core per ns. Assumed."""
+
+_CORE_BYTES_PER_NS = 64 * _CYCLES_PER_NS
+"""Bytes per ns that one core reads from the cache that cores share: 64 per clock, as AMD and NVIDIA state."""
+
+_SHARED_BYTES_PER_NS = 25.0
+"""Bytes per ns that the cache delivers to one core if all cores read from it: 1000 for 40 cores. Assumed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceRates:
+    """The rates of a GPU, by which estimates compare arithmetic with memory and with dispatches.
+
+    Attributes:
+        cores: cores of the GPU.
+        core_multiply_adds: float32 multiply-adds of one core per clock: those of its architecture.
+
+    Example:
+        >>> rates = DeviceRates(cores=40, core_multiply_adds=128)
+        >>> rates.multiply_adds_per_ns, rates.bytes_per_ns
+        (9216.0, 1000.0)
+    """
+
+    cores: int
+    core_multiply_adds: int
+
+    @property
+    def multiply_adds_per_ns(self) -> float:
+        """Float32 multiply-adds of all cores per ns. Tiled products issue one in 0.9 of their slots, so this is the peak."""
+        return self.cores * self.core_multiply_adds * _CYCLES_PER_NS
+
+    @property
+    def bytes_per_ns(self) -> float:
+        """Bytes per ns that all cores together read from the cache that they share."""
+        return self.cores * _SHARED_BYTES_PER_NS
+
+
 @dataclass(frozen=True, kw_only=True)
 class HardwareProducts(ProductCosts):
     """Costs of matrix products on a GPU. `ProductCosts.tile_of_workgroup` has the tile of the tiled kernel.
@@ -87,9 +125,6 @@ _TILED_CHANNELS = 8
 """Output channels of a group up to which tiles of 32 columns would be mostly empty. Estimated."""
 
 
-_CORE_MULTIPLY_ADDS_PER_NS = 115.0
-"""Multiply-adds of float32 per ns of one core: 64 per clock, as a compute unit of RDNA makes, at 1.8 GHz."""
-
 _WORTHWHILE_SHARE = 0.75
 """The share of a convolution's time that Winograd's algorithm may take by its estimate, which errs."""
 
@@ -99,25 +134,25 @@ class HardwareConvolutions(ConvolutionCosts):
     """Costs of convolutions on a GPU.
 
     Attributes:
-        cores: cores of the GPU.
+        rates: the rates of the GPU.
     """
 
-    cores: int
+    rates: DeviceRates
 
     def _winograd_pays(self, size: ConvolutionSize, possible: Collection[str]) -> bool:
         """Return whether Winograd's algorithm takes three quarters of the time at most.
 
         It makes 16 multiply-adds where the convolution makes 36. The price is two dispatches, which wait for each other, and
-        two transformed tensors, 4 times as large as input and output, that are written and read. With 40 cores it pays from 900
-        pixels on if there are 256 channels, and from 12,000 on if there are 128. With 64 channels it never does.
+        two transformed tensors, 4 times as large as input and output, that are written and read. With 40 cores of 128
+        multiply-adds it pays from 6,300 pixels on if there are 256 channels, and from 440 on if there are 512. With 128
+        channels it never does.
         """
-        per_ns = self.cores * _CORE_MULTIPLY_ADDS_PER_NS
-        bytes_per_ns = self.cores / _CORES["Unknown"] * _DEVICE_BYTES_PER_NS
+        per_ns = self.rates.multiply_adds_per_ns
         product, transformed = size.product, size.winograd_product
         direct_ns = product.M * product.N * product.K / per_ns
         moved_bytes = 2 * 4 * transformed.matrices * transformed.M * (transformed.N + transformed.K)
         products_ns = transformed.matrices * transformed.M * transformed.N * transformed.K / per_ns
-        return products_ns + moved_bytes / bytes_per_ns + 2 * _DEPENDENT_DISPATCH_NS <= _WORTHWHILE_SHARE * direct_ns
+        return products_ns + moved_bytes / self.rates.bytes_per_ns + 2 * _DEPENDENT_DISPATCH_NS <= _WORTHWHILE_SHARE * direct_ns
 
     def _choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:
         if size.columns <= _TILED_CHANNELS:
@@ -169,15 +204,6 @@ class HardwareAttention(AttentionCosts):
         return 1
 
 
-_CYCLES_PER_NS = 1.8
-"""Clock cycles of a core per ns. Assumed."""
-
-_CORE_BYTES_PER_NS = 64 * _CYCLES_PER_NS
-"""Bytes per ns that one core reads from the cache that cores share: 64 per clock, as AMD and NVIDIA state."""
-
-_DEVICE_BYTES_PER_NS = 1000.0
-"""Bytes that all cores together read per ns from that cache. Assumed."""
-
 _DEPENDENT_DISPATCH_NS = 10_000.0
 """Time of a dispatch that reads the results of the preceding dispatch. Assumed.
 
@@ -211,10 +237,10 @@ class HardwareRecurrent(RecurrentCosts):
     the product, a step takes two dispatches, so the limit is 2.45 MB.
 
     Attributes:
-        cores: cores of the GPU.
+        rates: the rates of the GPU.
     """
 
-    cores: int
+    rates: DeviceRates
 
     def choose(self, size: RecurrentSize, *, several: bool, in_way: Mapping[str, str]) -> Choice:
         """Return the kernel that computes all time steps in one dispatch, or the one with a dispatch for each time step."""
@@ -234,7 +260,7 @@ class HardwareRecurrent(RecurrentCosts):
     def sequence_rows(self, directions: int, rows: int) -> int:
         """Return one, unless the workgroups of all batch rows together read more weights than the shared cache delivers."""
         taken = 1
-        busy = _DEVICE_BYTES_PER_NS / _CORE_BYTES_PER_NS
+        busy = self.rates.bytes_per_ns / _CORE_BYTES_PER_NS
         while taken < _MOST_SEQUENCE_ROWS and directions * -(-rows // taken) > busy:
             taken *= 2
         return taken
@@ -246,30 +272,30 @@ class HardwareRecurrent(RecurrentCosts):
         streamed_bytes = 0 if size.weight_bytes <= register_bytes else size.weight_bytes - register_bytes // 2
         own_rows = self.sequence_rows(size.directions, size.rows) if streamed_bytes else 1
         workgroups = size.directions * -(-size.rows // own_rows)
-        rounds = -(-workgroups // self.cores)
-        reading_ns = max(rounds / _CORE_BYTES_PER_NS, workgroups / _DEVICE_BYTES_PER_NS) * streamed_bytes
+        rounds = -(-workgroups // self.rates.cores)
+        reading_ns = max(rounds / _CORE_BYTES_PER_NS, workgroups / self.rates.bytes_per_ns) * streamed_bytes
         return rounds * _SEQUENCE_STEP_NS + reading_ns
 
     def _steps_step_ns(self, size: RecurrentSize) -> float:
         """Return the time of a step that is a dispatch, or two."""
         read_bytes = size.directions * -(-size.rows // _STEP_ROWS) * size.weight_bytes
-        return size.step_dispatches * _DEPENDENT_DISPATCH_NS + read_bytes / _DEVICE_BYTES_PER_NS
+        return size.step_dispatches * _DEPENDENT_DISPATCH_NS + read_bytes / self.rates.bytes_per_ns
 
 
 def costs_of(caps: Caps) -> Costs:
     """Return the costs of a GPU. `architectures.py` has the figures in which architectures differ."""
     architecture = architecture_of(caps)
     cores = _CORES.get(caps.adapter_type, _CORES["Unknown"])
-    multiply_adds_per_ns = cores * architecture.multiply_adds * _CYCLES_PER_NS
+    rates = DeviceRates(cores=cores, core_multiply_adds=architecture.multiply_adds)
     products = HardwareProducts(
         lanes=caps.subgroup_size,
         subgroup=_SUBGROUP_TIMES,
         busy_invocations=cores * architecture.busy_invocations,
         free_local_bytes=architecture.free_local_bytes,
         most_results=architecture.most_results,
-        part_work=_DEPENDENT_DISPATCH_NS * multiply_adds_per_ns,
+        part_work=_DEPENDENT_DISPATCH_NS * rates.multiply_adds_per_ns,
         # Four bytes are stored, and read again.
-        part_result_work=8 / _DEVICE_BYTES_PER_NS * multiply_adds_per_ns,
+        part_result_work=8 / rates.bytes_per_ns * rates.multiply_adds_per_ns,
         gemv_rows=MOST_ROWS,  # Assumed. A tile would compute 32 rows to keep these.
         integer_rows=MOST_ROWS,  # assumed
         kind="unknown adapter, taken for hardware" if caps.adapter_type == "Unknown" else "hardware GPU",
@@ -280,7 +306,7 @@ def costs_of(caps: Caps) -> Costs:
         products=products,
         convolutions=HardwareConvolutions(
             products=products,
-            cores=cores,
+            rates=rates,
             # Estimated: a part is to have work for all cores, and to stay in the cache that they share.
             winograd_part_bytes=1 << 24,
             most_winograd_parts=UNLIMITED,
@@ -316,7 +342,7 @@ def costs_of(caps: Caps) -> Costs:
             subgroup_barriers=False,
         ),
         recurrent=HardwareRecurrent(
-            cores=cores,
+            rates=rates,
             most_kept_weights=1536,  # assumed
             keeps_without_subgroups=False,
             subgroup_rows=4,  # assumed

@@ -96,6 +96,7 @@ BLOCK_TILES = (
     BlockTile(rows=16, columns=32, own_rows=4, own_columns=4, step=8, splits=4),
     BlockTile(rows=16, columns=16, own_rows=4, own_columns=4, step=8, splits=8),
     BlockTile(rows=16, columns=16, own_rows=4, own_columns=4, step=4, splits=16),
+    # Rows of three taps with multiples of 16 channels are whole slices of 48 steps.
     BlockTile(rows=16, columns=16, own_rows=4, own_columns=4, step=4, splits=12),
 )
 """The tiles of the tiled kernel, larger ones first. Each fits WebGPU's default limits.
