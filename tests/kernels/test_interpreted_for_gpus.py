@@ -42,10 +42,24 @@ def _words(what: str, rows: int) -> tuple[Call, str]:
     return call, "matmul_nbits.gemv"
 
 
+NHWC = {"input_layout": "nhwc", "filter_layout": "ohwi"}
+
 CALLS: dict[str, tuple[Call, str]] = {
     "64x64": _attention("one-mask", (1, 2, 70, 32), (1, 2, 70, 32), mask=SEEN),
     "32x64": _attention("causal", (1, 2, 10, 64), (1, 1, 90, 64), causal=True),
     "16x128": _attention("halves", (1, 1, 9, 40), (1, 1, 150, 40), "float16"),
+    "6x256": _attention("few-rows", (1, 1, 9, 8), (1, 1, 130, 8), causal=True),
+    "row of taps": (
+        Call(
+            "conv2d", "row", [(1, 3, 4, 32), (16, 2, 2, 32), None], NHWC | {"padding": (1, 1, 1, 1)}, constants=frozenset({1})
+        ),
+        "conv2d.tiled",
+    ),
+    "taps of a shorter slice": (
+        Call("conv2d", "rest", [(1, 5, 6, 20), (16, 3, 3, 20), None], NHWC | {"strides": (2, 2)}, constants=frozenset({1})),
+        "conv2d.tiled",
+    ),
+    "shorter slice": (Call("matmul", "rest", [(9, 100), (100, 20)]), "matmul.tiled"),
     "decode": (
         Call("x.attention", "groups", [(1, 4, 1, 64), *[(1, 2, 600, 64)] * 2, None, None], {}, "float16"),
         "attention.combine",
@@ -71,9 +85,12 @@ CALLS: dict[str, tuple[Call, str]] = {
 
 
 def plan_of(name: str) -> ExecutionPlan:
-    """Return the plan for a GPU that a single workgroup of attention keeps busy, so that small tensors get large tiles."""
+    """Return the plan for a GPU that a single workgroup of attention keeps busy, so that small tensors get large tiles.
+
+    The tile for few rows is taken where two workgroups keep it busy.
+    """
     target = Target.of(hardware(32))
-    attention = replace(target.costs.attention, busy_workgroups=1)
+    attention = replace(target.costs.attention, busy_workgroups=2 if name == "6x256" else 1)
     return make_plan(graph_of(CALLS[name][0]), replace(target, costs=replace(target.costs, attention=attention)))
 
 
@@ -84,6 +101,10 @@ def test_calls_get_the_kernels_that_they_are_meant_for(name: str) -> None:
     assert spec.template == template
     if template == "attention.tiled":
         assert str(spec.param("tile")) == name
+    elif template == "conv2d.tiled":
+        assert (spec.param("taps"), spec.param("rest")) == {"row": ("row", ""), "rest": ("whole", "start")}[call.what]
+    elif template == "matmul.tiled":
+        assert spec.param("rest") == "start"
     elif call.name in ("softmax", "layerNormalization", "reduceSum"):
         assert spec.variant == "workgroup"
 
