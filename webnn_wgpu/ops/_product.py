@@ -165,10 +165,11 @@ def _block_calls(
     reason += ", b packed in a texture" if packing else ""
     factor_bytes = [math.prod(f.shape) * DATA_TYPES[f.data_type].size_bytes for f in (a, b)]
     parts_at_most = most_parts(low, own, factor_bytes) if block.whole else 1
-    tile, parts = _tile(kernel, low, a, own, choice, texture=packing is not None, width=size.N, most=parts_at_most)
+    turned_b = _reads_turned(low, choice, b)
+    turned = "a" * a.transposed + "b" * turned_b
+    tile, parts = _tile(kernel, low, a, own, choice, turned, texture=packing is not None, width=size.N, most=parts_at_most)
     # Neighboring invocations read neighboring elements of a transposed left factor, one each.
     kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=K % QUAD == 0 and not a.transposed), a.value)
-    turned_b = _reads_turned(low, choice, b)
     if packing:
         whole = replace(packing, transposed=b.transposed)
         part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
@@ -178,10 +179,6 @@ def _block_calls(
         copied = row_major(low, b, "b", calls) if block.whole and not turned_b else b.value
         operand = copied if block.whole else columns_of(low, b, block, calls)
         kernel.bind(Binding(name="b", access="read", element=b.data_type, quad=(K if turned_b else N) % QUAD == 0), operand)
-    if choice.variant == "tiled":
-        kernel.params["turned"] = "a" * a.transposed + "b" * turned_b
-        if kernel.params["turned"] and kernel.params["rest"]:
-            kernel.params["rest"] = "end"  # of a transposed factor, the last slice is the shorter one
     tiles = tile_uniforms(replace(own, matrices=own.matrices * (parts.count if parts else 1)), *tile)
     kernel.uniforms(M=M, N=N, K=K, **tiles)
     if packing:
@@ -204,7 +201,7 @@ def _block_calls(
     if alpha != 1:
         kernel.uniform("alpha", alpha, "f32")
     finish(kernel, low, quads, read, addend, row=size.N, scaled=alpha != 1, into=into)
-    work = None if a.transposed or turned_b else _work(kernel, own, block.width, tile[0], steps, low.caps)
+    work = None if turned else _work(kernel, own, block.width, tile[0], steps, low.caps)
     call = kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps), reason, work)
     if packing is None or choice.tile:
         return [*calls, call]
@@ -229,6 +226,7 @@ def _tile(
     a: Factor,
     size: ProductSize,
     choice: Choice,
+    turned: str,
     *,
     texture: bool,
     width: int,
@@ -242,6 +240,7 @@ def _tile(
         a: the left factor.
         size: the sizes of the product.
         choice: the variant, with a tile if the choice names one.
+        turned: the factors, "a" and "b", that the kernel reads as they are stored: transposed.
         texture: whether the right factor is in a texture.
         width: columns of the result, of which the product may be a block.
         most: how many parts there may be.
@@ -256,8 +255,8 @@ def _tile(
         rows = most_rows(lambda rows: _rows_fit(low, a, replace(size, N=width), rows))
         tile, count = low.target.costs.products.tile_and_parts(choice, size, most_rows=rows, most_parts=most)
         parts = PartialSums.of(size, tile, count)
-        rest = tile.rest(size.K, whole=size.K % QUAD == 0)
-        kernel.params |= {"tile": tile, "parted": parts is not None, "rest": rest}
+        rest = tile.rest(size.K, whole=size.K % QUAD == 0 and not turned)
+        kernel.params |= {"tile": tile, "parted": parts is not None, "rest": rest, "turned": turned}
         return (tile.rows, tile.columns), parts
     if choice.variant == "gemv":
         most = next(rows for rows in (MOST_ROWS, 4, 2, 1) if rows == 1 or _rows_fit(low, a, replace(size, N=width), rows))

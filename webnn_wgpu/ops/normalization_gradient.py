@@ -20,7 +20,7 @@ from ._elementwise import ELEMENTWISE
 from ._reduction import VARIANTS, Field, RowView, choose_variant, row_call, rows_fit, view_rows
 from ._rows import scalar_uniform, to_type, wide
 from ._shapes import broadcast_strides, unidirectional
-from ._steps import Steps
+from ._steps import StepCalls
 from .gradients import normalization as normalization_gradients
 from .interfaces.bounds import EPSILON, SMALLEST, Bounds, ReferenceResults
 from .interfaces.cost import per_element
@@ -122,7 +122,7 @@ def _owner(view: RowView) -> str | None:
 
 def _in_steps(low: Lowering, strides: tuple[int, ...]) -> list[KernelCall]:
     centered, epsilon = low.attrs["centered"], scalar_uniform("epsilon", low.attrs["epsilon"], low.input(1).data_type)
-    steps = Steps(low, sorted(low.attrs["axes"]), of=1)
+    steps = StepCalls(low, sorted(low.attrs["axes"]), of=1)
     gradient, x = steps.operand(0), steps.operand(1)
     d = steps.formula(formula("x - mean", ("x", "mean")), x, steps.total("mean", x)) if centered else x
     variance = steps.total("mean", steps.formula(formula("d * d", ("d",)), d))
