@@ -148,8 +148,8 @@ NETWORKS = (
 
 WINOGRAD: Mapping[str, Any] = {
     "values": [
-        {"name": "0", "type": "float32", "shape": [1, 256, 32, 32]},
-        {"type": "float32", "shape": [256, 256, 3, 3], "normal": 1},
+        {"name": "0", "type": "float32", "shape": [1, 512, 32, 32]},
+        {"type": "float32", "shape": [512, 512, 3, 3], "normal": 1},
     ],
     "nodes": [{"op": "conv2d", "inputs": [0, 1, None], "attrs": {"padding": [1, 1, 1, 1]}, "label": "many-channels"}],
 }
