@@ -27,8 +27,8 @@ def test_help_names_the_commands() -> None:
     assert result.exit_code == 0
     commands = [line.split()[0] for line in result.stdout.partition("Commands:")[2].splitlines() if line.strip()]
     wanted = (
-        "bench check convert demo diff doctor export info interpret kernel-lab kernels op ops profile run tune validate view"
-        " weights"
+        "bench benchmark_model check convert demo diff doctor evaluate export inference_diff info interpret kernel-lab kernels"
+        " label_image op ops profile run tune validate view weights"
     )
     assert commands == wanted.split()
 

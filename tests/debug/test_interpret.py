@@ -43,14 +43,14 @@ def product(context: wn.MLContext) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WEBNN_WGPU_FORCE", "matmul=tiled")
         b = wn.MLGraphBuilder(context)
-        x, w = (b.input(n, {"dataType": "float32", "shape": s}) for n, s in (("x", [9, 40]), ("w", [40, 24])))
+        x, w = (b.input(n, {"dataType": "float32", "shape": s}) for n, s in (("x", [17, 40]), ("w", [40, 24])))
         with b.build({"y": b.matmul(x, w, label="product")}) as graph:
             yield graph
 
 
 def feeds() -> dict[str, Any]:
     rng = np.random.default_rng(0)
-    return {"x": rng.standard_normal((9, 40), np.float32), "w": rng.standard_normal((40, 24), np.float32)}
+    return {"x": rng.standard_normal((17, 40), np.float32), "w": rng.standard_normal((40, 24), np.float32)}
 
 
 def faulty(graph: wn.MLGraph, text: str, replacement: str, at: int = 0) -> tuple[Interpretation, list[int]]:
@@ -93,7 +93,7 @@ def test_a_planted_read_out_of_bounds(product: wn.MLGraph) -> None:
 
 def test_the_place_in_the_template(product: wn.MLGraph) -> None:
     # A factor that nobody wrote.
-    found = debug.interpret(product.kernels["product"], [np.ones(360, np.float32), 3840])
+    found = debug.interpret(product.kernels["product"], [np.ones(680, np.float32), 3840])
     (finding,) = [f for f in found.findings if f.kind == "uninitialized"]
     assert finding.template.startswith("lib/") or finding.template.startswith("ops/")
     file, line = finding.template.split(":")
@@ -283,7 +283,7 @@ def test_a_kernel_of_a_graph(product: wn.MLGraph, context: wn.MLContext) -> None
     found = debug.interpret(kernel, {a: given["x"], b: given["w"]})
     assert found.findings == ()
     (result,) = found.outputs.values()
-    np.testing.assert_array_equal(result[: 9 * 24].reshape(9, 24), context.compute(product, given)["y"])
+    np.testing.assert_array_equal(result[: 17 * 24].reshape(17, 24), context.compute(product, given)["y"])
     with pytest.raises(wn.MLTypeError, match=r"a buffer that the kernel reads is missing; got b"):
         debug.interpret(kernel, {a: given["x"]})
     with pytest.raises(wn.MLTypeError, match=r"must name variables of the kernel; got c; allowed: a, b"):

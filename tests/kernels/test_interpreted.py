@@ -66,6 +66,7 @@ EXTENSIONS = (
     Call("x.cache_update", "rows", [(2, 3, 8, 16), (2, 3, 2, 16), np.int32([1])], {"axis": 2}),
     Call("x.gather_block_quantized", "rows", [BYTES, np.int32([4, 0, -1]), SCALES, None], {"bits": 4, "block_size": 16}),
     Call("x.grid_sample", "reflected", [(1, 2, 5, 3), POINTS], {"padding_mode": "reflection"}),
+    Call("x.normalization_gradient", "rows", [(3, 30), (3, 30), (30,)], {"axes": [1], "products": True}),
     Call("x.quantization_parameters", "few", [(3, 30)]),
     Call("x.quantization_parameters", "parts", [(5, 1000)]),
     Call("x.rotary_embedding", "halves", [(2, 3, 5, 8), np.cos(ANGLES), np.sin(ANGLES), None]),

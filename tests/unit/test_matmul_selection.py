@@ -283,14 +283,18 @@ def test_sizes_are_not_part_of_the_shader() -> None:
         assert len(specs) == 1
 
 
-def test_transposed_factors_are_copied_once() -> None:
+def test_transposed_factors_are_read_as_they_are_stored_on_gpus_and_copied_once_elsewhere() -> None:
     caps = caps_of("nvidia")
     attrs = {"a_transpose": True, "b_transpose": True}
-    first, second, product = lower("gemm", ((8, 32), (16, 8), None), caps, attrs)
+    (product,) = lower("gemm", ((8, 32), (16, 8), None), caps, attrs)
+    assert product.spec.param("turned") == "ab"
+    assert product.operands[:2] == (0, 1)
+    (product,) = lower("gemm", ((8, 32), (16, 8), None), caps, attrs, constants={1})
+    assert product.spec.param("turned") == "a"
+    assert product.operands[:2] == (0, Packed(1, Transposed()))
+    first, second, product = lower("gemm", ((8, 32), (16, 8), None), caps_of("lavapipe"), attrs)
     assert [call.reason for call in (first, second)] == ["a transposed", "b transposed"]
     assert product.operands[:2] == (Temp("a", 1024), Temp("b", 512))
-    first, product = lower("gemm", ((8, 32), (16, 8), None), caps, attrs, constants={1})
-    assert product.operands[:2] == (Temp("a", 1024), Packed(1, Transposed()))
     (product,) = lower("gemm", ((8, 32), (16, 8), None), caps_of("lavapipe"), attrs, constants={0, 1})
     assert product.operands[:2] == (
         Packed(0, Transposed()),

@@ -49,6 +49,7 @@ def extension_calls() -> list[Call]:
             [np.zeros((9, 40), U8), np.zeros(3, I32), np.ones((9, 5), F32), None],
             {"block_size": 16},
         ),
+        Call("x.normalization_gradient", "rows", [(3, 40), (3, 40), (40,)], {"axes": [1], "products": True}),
         Call("x.quantization_parameters", "few", [(3, 40)]),
         Call("x.quantization_parameters", "parts", [(5, 1000)]),
         Call("x.grid_sample", "all", [(1, 2, 5, 3), (1, 3, 7, 2)]),

@@ -22,12 +22,8 @@ const ARRAYS = {
 };
 
 const LAYOUTS = {
-  read: { buffer: { type: "read-only-storage" } },
-  write: { buffer: { type: "storage" } },
-};
-
-/** Layouts of textures: texels are four float32 or four int8. */
-const TEXTURES = {
+  read: () => ({ buffer: { type: "read-only-storage" } }),
+  write: () => ({ buffer: { type: "storage" } }),
   texture: (float) => ({ storageTexture: { access: "read-only", format: float ? "rgba32float" : "rgba8sint", viewDimension: "2d" } }),
   sampled: (float) => ({ texture: { sampleType: float ? "unfilterable-float" : "sint", viewDimension: "2d" } }),
 };
@@ -183,7 +179,7 @@ class Model {
 
   async _pipeline(kernel, source) {
     const { device } = this;
-    const layouts = kernel.bindings.map(({ access, element }) => LAYOUTS[access] ?? TEXTURES[access](element === "float32"));
+    const layouts = kernel.bindings.map(({ access, element }) => LAYOUTS[access](element === "float32"));
     if (kernel.uniforms.length) layouts.push({ buffer: { type: "uniform" } });
     const entries = layouts.map((layout, binding) => ({ binding, visibility: GPUShaderStage.COMPUTE, ...layout }));
     const group = device.createBindGroupLayout({ label: kernel.name, entries });
@@ -213,8 +209,7 @@ class Model {
       write(queue, buffer, new Uint8Array(data, offset, bytes));
       return buffer;
     }
-    const [width, height] = texture;
-    const texelBytes = bytes / (width * height);
+    const [width, height] = texture, texelBytes = bytes / (width * height);
     const made = this.device.createTexture({
       size: [width, height], format: texelBytes === 16 ? "rgba32float" : "rgba8sint",
       usage: GPUTextureUsage.STORAGE_BINDING | GPUTextureUsage.TEXTURE_BINDING | GPUTextureUsage.COPY_DST });
