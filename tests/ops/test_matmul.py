@@ -136,12 +136,13 @@ def test_grid_folds(device: Device, variant: str) -> None:
     np.testing.assert_array_equal(actual, interpret(graph, {"0": a, "1": b})["0"])
 
 
-@pytest.mark.parametrize("busy_invocations", [1, 1 << 20], ids=["wide", "narrow"])
+@pytest.mark.parametrize("cores", [1, 1 << 20], ids=["wide", "narrow"])
 @pytest.mark.parametrize("subgroups", [True, False])
-def test_every_tile_of_few_rows(device: Device, subgroups: bool, busy_invocations: int) -> None:
+def test_every_tile_of_few_rows(device: Device, subgroups: bool, cores: int) -> None:
     caps = device.caps if subgroups else replace(device.caps, features=device.caps.features - {"subgroup"})
     target = Target.of(caps)
-    products = replace(target.costs.products, busy_invocations=busy_invocations)
+    products = target.costs.products
+    products = replace(products, blocks=replace(products.blocks, cores=cores))
     target = replace(target, costs=replace(target.costs, products=products))
     rng = np.random.default_rng(8)
     tiles: set[str] = set()

@@ -64,16 +64,6 @@ class Architecture:
         )
 
     @property
-    def busy_invocations(self) -> int:
-        """The number of invocations that keeps a core busy: half of those that hide all latency. The others wait for memory."""
-        return self.latency_subgroups * 32 // 2
-
-    @property
-    def free_local_bytes(self) -> float:
-        """Bytes of workgroup memory that an invocation reads for each multiply-add without being slowed down."""
-        return self.local_rate_bytes / self.multiply_adds
-
-    @property
     def most_results(self) -> int:
         """The maximum number of results that an invocation of a matrix product keeps in registers, for sufficient occupancy.
 

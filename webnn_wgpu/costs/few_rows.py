@@ -27,6 +27,25 @@ float32."""
 _LEAST_LANES = 4
 """The minimum number of invocations beside each other. Four quads of float32 are 64 bytes, a cache line or half of one."""
 
+_CORE_LANES = 128
+"""Invocations of which a core issues an instruction per clock."""
+
+_CORE_INVOCATIONS = 2048
+"""The maximum number of invocations of a core."""
+
+_STEP_LATENCY_CYCLES = 400
+"""Clock cycles of a step: reading four quads of weights. 700 were measured on an NVIDIA H200 for steps one after the other, and
+kernels read those of several steps at once."""
+
+_STEP_SLOTS = 24
+"""Issue slots of a step besides multiply-adds."""
+
+_FINISH_SLOTS = 40
+"""Issue slots of an invocation for each row, to add up the shares."""
+
+_START_CYCLES = 2000
+"""Clock cycles of the start and the end of a workgroup."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RowTile:
@@ -57,26 +76,32 @@ class RowTile:
         """Invocations of the workgroup."""
         return self.lanes * self.shares
 
+    @property
+    def ahead(self) -> int:
+        """Steps whose operands an invocation reads before it multiplies them. They take 16 registers for each step."""
+        return 4 if self.rows <= 2 else 2
+
     def __str__(self) -> str:
         return f"{self.rows}x{self.columns}x{self.shares}"
 
 
-def row_tile(size: ProductSize, *, most_rows: int, steps: int, busy_invocations: int) -> RowTile:
-    """Return the widest tile whose workgroups keep the device busy, or else the narrowest.
+def row_tile(size: ProductSize, *, most_rows: int, steps: int, cores: int) -> RowTile:
+    """Return the tile that takes the least time, the widest one of equal ones.
 
-    Wide tiles leave less to add up in workgroup memory. A sum has at least as many shares as the tile has rows, because the
-    shares store the results of the rows. More shares than steps, rounded up to a power of two, would have no work.
+    Wide tiles leave less to add up in workgroup memory, and read longer runs of weights. Tiles with many shares have short sums
+    and many workgroups. A sum has at least as many shares as the tile has rows, because the shares store the results of the
+    rows. More shares than steps, rounded up to a power of two, would have no work.
 
     Args:
         size: the sizes of the product.
         most_rows: the maximum number of rows of the tile. Tiles have 1, 2, 4 or 8 rows.
         steps: the iterations of a sum.
-        busy_invocations: the number of invocations from which on the device is busy.
+        cores: cores of the device.
 
     Example:
         >>> from webnn_wgpu.costs import ProductSize
-        >>> str(row_tile(ProductSize(1, 4096, 4096), most_rows=8, steps=1024, busy_invocations=10240))
-        '1x64x16'
+        >>> str(row_tile(ProductSize(1, 4096, 4096), most_rows=8, steps=1024, cores=40))
+        '1x16x64'
     """
     rows = next(n for n in (1, 2, 4, MOST_ROWS) if n >= min(size.M, most_rows, MOST_ROWS))
     invocations = min(_MOST_INVOCATIONS, _MOST_SUMS // rows)
@@ -89,8 +114,11 @@ def row_tile(size: ProductSize, *, most_rows: int, steps: int, busy_invocations:
             tiles.append(tile)
         lanes //= 2
 
-    def keeps_busy(tile: RowTile) -> bool:
+    def cycles(tile: RowTile) -> float:
         workgroups = size.matrices * -(-size.M // rows) * -(-size.N // tile.columns)
-        return workgroups * tile.invocations >= busy_invocations
+        busiest, own = -(-workgroups // cores), -(-steps // tile.shares)
+        rounds = -(-busiest * tile.invocations // _CORE_INVOCATIONS)
+        issued = busiest * tile.invocations * (own * (_STEP_SLOTS + 16 * rows) + _FINISH_SLOTS * rows) / _CORE_LANES
+        return max(rounds * own * _STEP_LATENCY_CYCLES, issued) + rounds * _START_CYCLES
 
-    return next((tile for tile in tiles if keeps_busy(tile)), tiles[-1])
+    return min(tiles, key=cycles)

@@ -1,7 +1,7 @@
 """Costs of GPUs. An adapter of unknown type counts as a GPU.
 
-No GPU has been measured yet. Figures marked as assumed are those of the software adapter. Figures marked as estimated follow
-from published facts about GPUs.
+Figures of products, parts of sums, dispatches and caches fit measurements on an NVIDIA H200. Figures marked as assumed are those
+of the software adapter. Figures marked as estimated follow from published facts about GPUs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from ..core.caps import Caps
 from .architectures import architecture_of
 from .attention import DECODE_ROWS, AttentionCosts
+from .block_times import BlockTimes
 from .convolutions import ConvolutionCosts
+from .devices import cores_of
 from .few_rows import MOST_ROWS
 from .model import PORTABLE_ITERATIONS, Costs, LaunchCosts, PassCosts, RuntimeCosts, ScatterCosts, SharingCosts
 from .products import ProductCosts, SubgroupTimes
@@ -59,21 +61,19 @@ _SHARING = SharingCosts(merges=True, worth_a_kernel_ns=100_000, certain_share=0.
 _RUNTIME = RuntimeCosts(uncached_bytes=128 << 20, soon_uploaded_bytes=16 << 20, has_early_ends=False)
 
 
-_CORES = {"DiscreteGPU": 40, "Unknown": 40, "IntegratedGPU": 10}
-"""Cores of a GPU in the middle of the range, by the type of its adapter: compute units of AMD, multiprocessors of NVIDIA.
-
-Adapters do not state their number.
-"""
-
-
 _CYCLES_PER_NS = 1.8
-"""Clock cycles of a core per ns. Assumed."""
+"""Clock cycles of a core per ns: 1.98 of an NVIDIA H200, 2.5 of large GPUs for games, 1.3 of small ones."""
 
-_CORE_BYTES_PER_NS = 64 * _CYCLES_PER_NS
-"""Bytes per ns that one core reads from the cache that cores share: 64 per clock, as AMD and NVIDIA state."""
+_CORE_BYTES_PER_NS = 32 * _CYCLES_PER_NS
+"""Bytes per ns that one workgroup reads from the cache that cores share. A core can read 64 per clock, as AMD and NVIDIA state.
+Workgroups that multiply weights by a state got 50 to 70 on an H200."""
 
-_SHARED_BYTES_PER_NS = 25.0
-"""Bytes per ns that the cache delivers to one core if all cores read from it: 1000 for 40 cores. Assumed."""
+_SHARED_BYTES_PER_CYCLE = 28
+"""Bytes per clock that the cache delivers to one core if all cores read from it. 59 were measured on an H200 for reads alone, 28
+fit the parts of sums, which are written too."""
+
+_SHARED_BYTES_PER_NS = _SHARED_BYTES_PER_CYCLE * _CYCLES_PER_NS
+"""The same per ns: 2000 for 40 cores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ class DeviceRates:
     Example:
         >>> rates = DeviceRates(cores=40, core_multiply_adds=128)
         >>> rates.multiply_adds_per_ns, rates.bytes_per_ns
-        (9216.0, 1000.0)
+        (9216.0, 2016.0)
     """
 
     cores: int
@@ -95,7 +95,7 @@ class DeviceRates:
 
     @property
     def multiply_adds_per_ns(self) -> float:
-        """Float32 multiply-adds of all cores per ns. Tiled products issue one in 0.9 of their slots, so this is the peak."""
+        """Float32 multiply-adds of all cores per ns, at their peak."""
         return self.cores * self.core_multiply_adds * _CYCLES_PER_NS
 
     @property
@@ -143,16 +143,18 @@ class HardwareConvolutions(ConvolutionCosts):
         """Return whether Winograd's algorithm takes three quarters of the time at most.
 
         It makes 16 multiply-adds where the convolution makes 36. The price is two dispatches, which wait for each other, and
-        two transformed tensors, 4 times as large as input and output, that are written and read. With 40 cores of 128
-        multiply-adds it pays from 6,300 pixels on if there are 256 channels, and from 440 on if there are 512. With 128
-        channels it never does.
+        two transformed tensors, 4 times as large as input and output, that are written and read.
         """
-        per_ns = self.rates.multiply_adds_per_ns
-        product, transformed = size.product, size.winograd_product
-        direct_ns = product.M * product.N * product.K / per_ns
+        transformed = size.winograd_product
         moved_bytes = 2 * 4 * transformed.matrices * transformed.M * (transformed.N + transformed.K)
-        products_ns = transformed.matrices * transformed.M * transformed.N * transformed.K / per_ns
-        return products_ns + moved_bytes / self.rates.bytes_per_ns + 2 * _DEPENDENT_DISPATCH_NS <= _WORTHWHILE_SHARE * direct_ns
+        ns = self._product_ns(transformed) + moved_bytes / self.rates.bytes_per_ns + 2 * _DEPENDENT_DISPATCH_NS
+        return ns <= _WORTHWHILE_SHARE * self._product_ns(size.product, patch_reads=1)
+
+    def _product_ns(self, size: ProductSize, patch_reads: int = 0) -> float:
+        """Return the time of a product in its best tile and number of parts."""
+        choice = Choice("tiled", "")
+        tile, parts = self.products.tile_and_parts(choice, size, most_rows=128, most_parts=UNLIMITED, patch_reads=patch_reads)
+        return self.products.blocks.cycles(tile, parts, size, patch_reads=patch_reads) / _CYCLES_PER_NS
 
     def _choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:
         if size.columns <= _TILED_CHANNELS:
@@ -204,12 +206,10 @@ class HardwareAttention(AttentionCosts):
         return 1
 
 
-_DEPENDENT_DISPATCH_NS = 10_000.0
-"""Time of a dispatch that reads the results of the preceding dispatch. Assumed.
+_DEPENDENT_DISPATCH_NS = 4000.0
+"""Time of a dispatch that reads the results of the preceding dispatch.
 
-The host records it in 1.5 us. The device waits for the preceding dispatch, makes its writes visible, starts workgroups, and
-reads the uniforms, the state and the first weights one after the other. For programs that create their bind groups in each
-run, 24 to 71 us of the API's time were measured (arXiv 2604.02344).
+An H200 takes 1.7 to 2 us for a small one and 1 us more for its first reads. The host records one in 2 to 4 us meanwhile.
 """
 
 _SEQUENCE_STEP_NS = 1500.0
@@ -285,17 +285,20 @@ class HardwareRecurrent(RecurrentCosts):
 def costs_of(caps: Caps) -> Costs:
     """Return the costs of a GPU. `architectures.py` has the figures in which architectures differ."""
     architecture = architecture_of(caps)
-    cores = _CORES.get(caps.adapter_type, _CORES["Unknown"])
+    cores = cores_of(caps)
     rates = DeviceRates(cores=cores, core_multiply_adds=architecture.multiply_adds)
     products = HardwareProducts(
         lanes=caps.subgroup_size,
         subgroup=_SUBGROUP_TIMES,
-        busy_invocations=cores * architecture.busy_invocations,
-        free_local_bytes=architecture.free_local_bytes,
+        blocks=BlockTimes(
+            cores=cores,
+            multiply_adds=architecture.multiply_adds,
+            local_rate_bytes=architecture.local_rate_bytes,
+            shared_rate_bytes=_SHARED_BYTES_PER_CYCLE,
+            registers=architecture.register_bytes // 4,
+        ),
         most_results=architecture.most_results,
-        part_work=_DEPENDENT_DISPATCH_NS * rates.multiply_adds_per_ns,
-        # Four bytes are stored, and read again.
-        part_result_work=8 / rates.bytes_per_ns * rates.multiply_adds_per_ns,
+        divides_sums=True,
         gemv_rows=MOST_ROWS,  # Assumed. A tile would compute 32 rows to keep these.
         integer_rows=MOST_ROWS,  # assumed
         kind="unknown adapter, taken for hardware" if caps.adapter_type == "Unknown" else "hardware GPU",
@@ -332,8 +335,8 @@ def costs_of(caps: Caps) -> Costs:
         ),
         pooling=HardwarePooling(many_results=4 * 16384, shared_window=32, most_written=9),
         attention=HardwareAttention(
-            # Estimated: two subgroups of 32 on each SIMD of 40 compute units.
-            busy_workgroups=80,
+            # Estimated: two workgroups of two subgroups on each core.
+            busy_workgroups=2 * cores,
             # Assumed: these four.
             busy_units=8,
             shortest_part=256,

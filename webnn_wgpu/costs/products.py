@@ -12,25 +12,8 @@ from .tiles import BLOCK_TILES, HALF_QUADS, PLAIN_ROWS, TALL_ROWS, WIDE_QUADS, B
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from .block_times import BlockTimes
     from .sizes import Choice, ProductSize
-
-_SLICE_SLOTS = 2
-"""Issue slots of the tiled kernel for each slice, besides those of multiply-adds and copies, as AMD's compiler makes it."""
-
-_COPY_SLOTS = 2
-"""Issue slots in which an invocation finds a quad that it copies into workgroup memory."""
-
-_PATCH_SLOTS = 9
-"""Additional issue slots for each read of an image, which may be outside."""
-
-_REST_SLOTS = 6
-"""Additional issue slots for a quad, if the last slice goes past the end of the sum, so that some numbers are replaced by 0."""
-
-_WORTH_PARTS = 0.75
-"""The share of a product's time that sums in parts must take at most: they take one more dispatch, and memory."""
-
-_EXCHANGE_STEPS = 3
-"""Steps of the sum that take as long as exchanging a result between the groups of a workgroup."""
 
 Worth = tuple[float, float]
 """The minimum gain of a rare tile for a longer compilation: a share of the product's time, and nanoseconds."""
@@ -64,23 +47,19 @@ class ProductCosts(ABC):
     Attributes:
         lanes: the invocations of a subgroup. 0 without subgroups.
         subgroup: times of the subgroup kernel.
-        busy_invocations: invocations of the tiled kernel from which on the device is busy.
-        free_local_bytes: bytes of workgroup memory that an invocation reads for each multiply-add without being slowed down.
+        blocks: times of the tiled kernel.
         most_results: the maximum number of results of an invocation of the tiled kernel. More results take more registers,
             which reduces the occupancy.
-        part_work: multiply-adds that the device makes while a second dispatch starts, which adds parts of sums.
-        part_result_work: multiply-adds that it makes while a number is stored and read again.
+        divides_sums: whether the tiled kernel may compute parts of sums in workgroups of their own.
         gemv_rows: the maximum number of rows for which the `gemv` kernel is better than tiles.
         integer_rows: the maximum number of rows of quantized numbers that are multiplied as integers. 0 for none.
     """
 
     lanes: int
     subgroup: SubgroupTimes
-    busy_invocations: int
-    free_local_bytes: float
+    blocks: BlockTimes
     most_results: int
-    part_work: float
-    part_result_work: float
+    divides_sums: bool
     gemv_rows: int
     integer_rows: int
 
@@ -101,7 +80,7 @@ class ProductCosts(ABC):
         if choice.tile:
             return block_tile(choice.tile)
         tiles = [tile for tile in self._tiles(most_rows) if tile.splits == 1]
-        return min(tiles, key=lambda tile: self.block_work(tile, 1, size))
+        return min(tiles, key=lambda tile: self.blocks.cycles(tile, 1, size))
 
     def _tiles(self, most_rows: int) -> list[BlockTile]:
         return [tile for tile in BLOCK_TILES if tile.rows <= most_rows and tile.results <= self.most_results]
@@ -120,31 +99,10 @@ class ProductCosts(ABC):
         """
         tiles = [block_tile(choice.tile)] if choice.tile else self._tiles(most_rows)
 
-        def work(candidate: tuple[BlockTile, int]) -> float:
-            return self.block_work(*candidate, size, patch_reads=patch_reads)
-
-        whole = min(((tile, 1) for tile in tiles), key=work)
-        counts = [parts for parts in (2, 4, 8, 16) if parts <= most_parts]
-        candidates = [(tile, parts) for tile in tiles for parts in counts if size.K >= parts * 4 * tile.depth]
-        parted = min(candidates, key=work, default=whole)
-        return parted if work(parted) < _WORTH_PARTS * work(whole) else whole
-
-    def block_work(self, tile: BlockTile, parts: int, size: ProductSize, *, patch_reads: int = 0) -> float:
-        """Return how long the tiled kernel takes, in multiply-adds at the peak rate of the whole device.
-
-        Large tiles read less from workgroup memory for each multiply-add. Small ones waste less at the edges of the result.
-        They also give each core of the device something to do, as do groups that share the sums, and parts of the sums.
-        """
-        tiles = size.matrices * -(-size.M // tile.rows) * -(-size.N // tile.columns)
-        steps = -(-size.K // (parts * tile.depth)) * tile.depth + (_EXCHANGE_STEPS * tile.splits if tile.splits > 1 else 0)
-        busy = min(1, parts * tiles * tile.invocations / self.busy_invocations)
-        copy_slots = _COPY_SLOTS + (_REST_SLOTS if tile.rest(size.K, whole=size.K % 4 == 0) == "end" else 0)
-        slots = _SLICE_SLOTS + copy_slots * (tile.copies_a + tile.copies_b) + _PATCH_SLOTS * patch_reads * tile.copies_a
-        slowed = max(1, tile.local_bytes_per_multiply_add / self.free_local_bytes) + slots / (tile.results * tile.step)
-        work = parts * tiles * tile.rows * tile.columns * steps * slowed / busy
-        if parts == 1:
-            return work
-        return work + self.part_work + self.part_result_work * parts * size.matrices * size.M * size.N
+        counts = [parts for parts in (2, 4, 8, 16) if parts <= most_parts and self.divides_sums]
+        candidates = [(tile, 1) for tile in tiles]
+        candidates += [(tile, parts) for tile in tiles for parts in counts if size.K >= parts * 4 * tile.depth]
+        return min(candidates, key=lambda candidate: self.blocks.cycles(*candidate, size, patch_reads=patch_reads))
 
     def row_tile(self, size: ProductSize, *, steps: int, most_rows: int = MOST_ROWS) -> RowTile:
         """Return the tile of the kernels for few rows.
@@ -154,7 +112,7 @@ class ProductCosts(ABC):
             steps: iterations that a sum takes.
             most_rows: the maximum number of rows of a tile whose operands can be bound.
         """
-        return row_tile(size, most_rows=most_rows, steps=steps, busy_invocations=self.busy_invocations)
+        return row_tile(size, most_rows=most_rows, steps=steps, cores=self.blocks.cores)
 
     def plain_rows(self, size: ProductSize) -> int:
         """Return the rows per invocation of the plain kernel."""

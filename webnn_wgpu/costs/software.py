@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..core.caps import Caps
 from .attention import AttentionCosts
+from .block_times import BlockTimes
 from .convolutions import ConvolutionCosts
 from .model import PORTABLE_ITERATIONS, Costs, LaunchCosts, PassCosts, RuntimeCosts, ScatterCosts, SharingCosts
 from .products import ProductCosts, SubgroupTimes
@@ -231,12 +232,11 @@ def costs_of(caps: Caps) -> Costs:
         subgroup=_SUBGROUP_TIMES,
         gemv_rows=4,
         integer_rows=0,
-        busy_invocations=64,
-        free_local_bytes=8,
+        # The tiled kernel is not chosen, but it may be forced.
+        blocks=BlockTimes(cores=1, multiply_adds=8, local_rate_bytes=32, shared_rate_bytes=32, registers=1 << 16),
         most_results=64,
         # A second dispatch saves no time on a few cores.
-        part_work=UNLIMITED,
-        part_result_work=0,
+        divides_sums=False,
     )
     return Costs(
         passes=_PASSES,
