@@ -41,7 +41,7 @@ def test_recorded_devices_have_architectures_of_their_own() -> None:
 
 
 def test_an_unknown_adapter_is_in_the_middle() -> None:
-    for figure in ("free_local_bytes", "most_results", "busy_invocations", "register_bytes", "local_bytes"):
+    for figure in ("multiply_adds", "local_rate_bytes", "most_results", "register_bytes", "local_bytes"):
         values = [getattr(each, figure) for each in ARCHITECTURES]
         assert min(values) <= getattr(UNKNOWN, figure) <= max(values)
 

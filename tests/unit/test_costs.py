@@ -108,15 +108,13 @@ def test_targets_go_by_kind_of_adapter(kind: str) -> None:
     assert costs.convolutions.products is costs.products
 
 
-@pytest.mark.parametrize("kind", ["DiscreteGPU", "IntegratedGPU"])
-@pytest.mark.parametrize("device", ["Intel(R) UHD Graphics 630", "NVIDIA GeForce RTX 4070"])
-def test_parts_of_sums_and_winograd_go_by_one_rate(kind: str, device: str) -> None:
-    costs = Target.of(Caps(adapter_type=kind, device=device)).costs
+@pytest.mark.parametrize(("device", "cores"), [("Intel(R) UHD Graphics 630", 10), ("NVIDIA GeForce RTX 4070", 46), ("", 10)])
+def test_products_and_winograd_go_by_the_cores_of_the_device(device: str, cores: int) -> None:
+    costs = Target.of(Caps(adapter_type="IntegratedGPU", device=device)).costs
     assert isinstance(costs.convolutions, HardwareConvolutions)
     rates = costs.convolutions.rates
-    assert costs.products.part_work == 10_000 * rates.multiply_adds_per_ns
-    assert costs.products.part_result_work * rates.bytes_per_ns == pytest.approx(8 * rates.multiply_adds_per_ns)
-    assert rates.core_multiply_adds == (64 if "Intel" in device else 128)
+    assert costs.products.blocks.cores == rates.cores == cores
+    assert costs.products.blocks.multiply_adds == rates.core_multiply_adds == (64 if "Intel" in device else 128)
 
 
 def test_rows_of_attention_fill_a_gpu_by_tiles_before_its_keys_are_divided() -> None:

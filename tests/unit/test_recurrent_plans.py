@@ -82,20 +82,20 @@ def test_large_networks_are_spread_over_the_device() -> None:
     plan = planned("nvidia", "gru", Sizes(steps=5, hidden=512))
     assert templates(plan) == ["recurrent.steps"] * 5
     (reason,) = {d.reason for d in plan.dispatches if d.spec.template == "recurrent.steps"}
-    assert reason == "786432 recurrent weights, about 28 us a step in one dispatch, 16 us in a dispatch per step"
+    assert reason == "786432 recurrent weights, about 55 us a step in one dispatch, 5 us in a dispatch per step"
 
 
 @pytest.mark.parametrize("device", HARDWARE)
-def test_two_layers_of_256_units_are_four_dispatches_on_hardware(device: str) -> None:
+def test_two_layers_of_64_units_are_four_dispatches_on_hardware(device: str) -> None:
     context, planning = planning_context(caps_of(device).to_json())
     builder = wn.MLGraphBuilder(context)
     value = builder.input("x", {"data_type": "float32", "shape": [100, 1, 64]})
     rng = np.random.default_rng(0)
-    for inputs in (64, 256):
-        shapes = ((1, 1024, inputs), (1, 1024, 256), (1, 1024))
+    for _ in range(2):
+        shapes = ((1, 256, 64), (1, 256, 64), (1, 256))
         weight, recurrent, bias = (builder.constant(rng.standard_normal(shape, np.float32)) for shape in shapes)
-        *_, sequence = builder.lstm(value, weight, recurrent, 100, 256, bias=bias, return_sequence=True)
-        value = builder.reshape(sequence, [100, 1, 256])
+        *_, sequence = builder.lstm(value, weight, recurrent, 100, 64, bias=bias, return_sequence=True)
+        value = builder.reshape(sequence, [100, 1, 64])
     builder.build({"y": value})
     (plan,) = planning.plans
     assert len(plan.dispatches) == 4
@@ -104,7 +104,7 @@ def test_two_layers_of_256_units_are_four_dispatches_on_hardware(device: str) ->
 
 @pytest.mark.parametrize(
     ("name", "data_type", "most"),
-    [("lstm", "float32", 268), ("gru", "float32", 312), ("lstm", "float16", 384), ("gru", "float16", 440)],
+    [("lstm", "float32", 140), ("gru", "float32", 160), ("lstm", "float16", 196), ("gru", "float16", 228)],
 )
 def test_a_gpu_makes_all_steps_in_one_dispatch_up_to_a_size(name: str, data_type: str, most: int) -> None:
     for hidden, expected in ((most, "sequence"), (most + 4, "steps")):
@@ -114,23 +114,20 @@ def test_a_gpu_makes_all_steps_in_one_dispatch_up_to_a_size(name: str, data_type
 
 
 def test_no_dispatch_takes_so_long_that_drivers_end_it() -> None:
-    for steps, expected in ((30_000, "sequence"), (100_000, "steps")):
-        choice = choose(Target.of(caps_of("nvidia")), NetworkSizes(D=1, S=steps, B=1, H=256, N=1024))
+    for steps, expected in ((30_000, "sequence"), (300_000, "steps")):
+        choice = choose(Target.of(caps_of("nvidia")), NetworkSizes(D=1, S=steps, B=1, H=128, N=512))
         assert choice.variant == expected
-    assert choice.reason == "one dispatch would take about 1.0 s, and drivers end long ones"
+    assert choice.reason == "one dispatch would take about 1.5 s, and drivers end long ones"
 
 
 def test_workgroups_take_several_batch_rows_where_one_each_would_read_too_much() -> None:
     recurrent = Target.of(Caps(adapter_type="DiscreteGPU")).costs.recurrent
-    assert [recurrent.sequence_rows(1, rows) for rows in (1, 8, 9, 16, 17, 64)] == [1, 1, 2, 2, 4, 4]
-    assert [recurrent.sequence_rows(2, rows) for rows in (4, 5, 9)] == [1, 2, 4]
+    assert [recurrent.sequence_rows(1, rows) for rows in (1, 35, 36, 64, 100)] == [1, 1, 2, 2, 4]
+    assert [recurrent.sequence_rows(2, rows) for rows in (17, 18, 36)] == [1, 2, 4]
     assert Target.of(Caps(adapter_type="CPU")).costs.recurrent.sequence_rows(2, 64) == 1
-    for batch, workgroups in ((8, 8), (40, 10)):
-        plan = planned("nvidia", "lstm", Sizes(steps=3, batch=batch, hidden=256))
+    for batch, workgroups in ((8, 8), (100, 25)):
+        plan = planned("nvidia", "lstm", Sizes(steps=3, batch=batch, hidden=128))
         assert plan.dispatches[-1].grid == (workgroups, 1, 1)
-    # Their states fit 16 KiB of workgroup memory twice, but not four times.
-    plan = planned("webgpu-default", "lstm", Sizes(steps=3, batch=40, hidden=256))
-    assert plan.dispatches[-1].grid == (20, 1, 1)
 
 
 def test_a_reset_before_the_product_takes_two_dispatches_a_step() -> None:

@@ -1,7 +1,7 @@
 """The number of cores of a GPU, by the name that its adapter reports. WebGPU does not state it.
 
-Cores are those of `architectures.py`. Sources: the vendors' product pages and architecture white papers. A name may be part of a
-longer one, so longer names come first.
+Cores are those of `architectures.py`. Sources: the vendors' product pages and architecture white papers. A name may be part of
+a longer one, so longer names come first.
 """
 
 from __future__ import annotations

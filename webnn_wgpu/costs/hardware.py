@@ -1,7 +1,7 @@
 """Costs of GPUs. An adapter of unknown type counts as a GPU.
 
-Figures of products, parts of sums, dispatches and caches fit measurements on an NVIDIA H200. Figures marked as assumed are those
-of the software adapter. Figures marked as estimated follow from published facts about GPUs.
+Figures of products, parts of sums, dispatches and caches fit measurements on an NVIDIA H200. Figures marked as assumed are
+those of the software adapter. Figures marked as estimated follow from published facts about GPUs.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ _CORE_BYTES_PER_NS = 32 * _CYCLES_PER_NS
 Workgroups that multiply weights by a state got 50 to 70 on an H200."""
 
 _SHARED_BYTES_PER_CYCLE = 28
-"""Bytes per clock that the cache delivers to one core if all cores read from it. 59 were measured on an H200 for reads alone, 28
-fit the parts of sums, which are written too."""
+"""Bytes per clock that the cache delivers to one core if all cores read from it. An H200 delivers 59 for reads alone. 28 fit the
+parts of sums, which are written too."""
 
 _SHARED_BYTES_PER_NS = _SHARED_BYTES_PER_CYCLE * _CYCLES_PER_NS
 """The same per ns: 2000 for 40 cores."""
@@ -125,6 +125,12 @@ _TILED_CHANNELS = 8
 """Output channels of a group up to which tiles of 32 columns would be mostly empty. Estimated."""
 
 
+_TRANSFORM_NS = 8000.0
+"""Time of a dispatch that transforms the patches of images, or transforms the products back, besides moving the numbers.
+
+It fits twelve convolutions on an H200.
+"""
+
 _WORTHWHILE_SHARE = 0.75
 """The share of a convolution's time that Winograd's algorithm may take by its estimate, which errs."""
 
@@ -147,7 +153,7 @@ class HardwareConvolutions(ConvolutionCosts):
         """
         transformed = size.winograd_product
         moved_bytes = 2 * 4 * transformed.matrices * transformed.M * (transformed.N + transformed.K)
-        ns = self._product_ns(transformed) + moved_bytes / self.rates.bytes_per_ns + 2 * _DEPENDENT_DISPATCH_NS
+        ns = self._product_ns(transformed) + moved_bytes / self.rates.bytes_per_ns + 2 * _TRANSFORM_NS
         return ns <= _WORTHWHILE_SHARE * self._product_ns(size.product, patch_reads=1)
 
     def _product_ns(self, size: ProductSize, patch_reads: int = 0) -> float:
@@ -215,6 +221,9 @@ An H200 takes 1.7 to 2 us for a small one and 1 us more for its first reads. The
 _SEQUENCE_STEP_NS = 1500.0
 """Time of a step of the `sequence` kernel besides reading weights: barriers and dependent arithmetic. Assumed."""
 
+_WORTH_STEPS = 0.7
+"""The share of the time that a dispatch per step must take at most: each also takes time of the host."""
+
 _LONGEST_DISPATCH_NS = 500_000_000.0
 """The maximum estimated time of a dispatch. Windows ends a dispatch after 2 s, and a small GPU may take several times as long
 as the estimate."""
@@ -232,9 +241,8 @@ class HardwareRecurrent(RecurrentCosts):
     """Costs of recurrent networks on a GPU.
 
     One workgroup computes all time steps on one core. In every step, it reads the weights that its registers do not hold. A
-    dispatch per step reads them with all cores, but waits for the preceding dispatch. For one batch row, the estimates of both
-    are equal at 1.15 MB of weights: 268 units of lstm and 312 of gru in float32, 380 and 440 in float16. If gru resets before
-    the product, a step takes two dispatches, so the limit is 2.45 MB.
+    dispatch per step reads them with all cores, but waits for the preceding dispatch. An H200 takes 21 us for a step of lstm
+    with 256 units in one dispatch.
 
     Attributes:
         rates: the rates of the GPU.
@@ -254,7 +262,7 @@ class HardwareRecurrent(RecurrentCosts):
                 "steps", f"one dispatch would take about {size.steps * sequence_ns / 1e9:.1f} s, and drivers end long ones"
             )
         estimates = f"about {sequence_ns / 1000:.0f} us a step in one dispatch, {steps_ns / 1000:.0f} us in a dispatch per step"
-        variant = "sequence" if sequence_ns <= steps_ns else "steps"
+        variant = "steps" if steps_ns < _WORTH_STEPS * sequence_ns else "sequence"
         return Choice(variant, f"{size.weights} recurrent weights, {estimates}")
 
     def sequence_rows(self, directions: int, rows: int) -> int:

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from .block_times import BlockTimes
     from .sizes import Choice, ProductSize
 
+_WORTH_PARTS = 0.85
+"""The share of a product's time that sums in parts must take at most: they take memory, and one more dispatch."""
+
+_FREE_PARTS = 256
+"""The number of parts of a sum whose memory is worth as much as the whole time of the product."""
+
 Worth = tuple[float, float]
 """The minimum gain of a rare tile for a longer compilation: a share of the product's time, and nanoseconds."""
 
@@ -100,9 +106,15 @@ class ProductCosts(ABC):
         tiles = [block_tile(choice.tile)] if choice.tile else self._tiles(most_rows)
 
         counts = [parts for parts in (2, 4, 8, 16) if parts <= most_parts and self.divides_sums]
-        candidates = [(tile, 1) for tile in tiles]
-        candidates += [(tile, parts) for tile in tiles for parts in counts if size.K >= parts * 4 * tile.depth]
-        return min(candidates, key=lambda candidate: self.blocks.cycles(*candidate, size, patch_reads=patch_reads))
+
+        def cycles(candidate: tuple[BlockTile, int]) -> float:
+            # Of nearly equal times the one with fewer parts is better, because parts take memory.
+            return self.blocks.cycles(*candidate, size, patch_reads=patch_reads) * (1 + candidate[1] / _FREE_PARTS)
+
+        whole = min(((tile, 1) for tile in tiles), key=cycles)
+        candidates = [(tile, parts) for tile in tiles for parts in counts if size.K >= parts * 4 * tile.depth]
+        parted = min(candidates, key=cycles, default=whole)
+        return parted if cycles(parted) < _WORTH_PARTS * cycles(whole) else whole
 
     def row_tile(self, size: ProductSize, *, steps: int, most_rows: int = MOST_ROWS) -> RowTile:
         """Return the tile of the kernels for few rows.
