@@ -69,8 +69,8 @@ _CORE_BYTES_PER_NS = 32 * _CYCLES_PER_NS
 Workgroups that multiply weights by a state got 50 to 70 on an H200."""
 
 _SHARED_BYTES_PER_CYCLE = 28
-"""Bytes per clock that the cache delivers to one core if all cores read from it. An H200 delivers 59 for reads alone. 28 fit the
-parts of sums, which are written too."""
+"""Bytes per clock that the cache delivers to one core if all cores read from it. An H200 delivers 59 for reads alone. 28 fit
+the parts of sums, which are written too."""
 
 _SHARED_BYTES_PER_NS = _SHARED_BYTES_PER_CYCLE * _CYCLES_PER_NS
 """The same per ns: 2000 for 40 cores."""
