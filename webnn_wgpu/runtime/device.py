@@ -207,11 +207,11 @@ class Device:
         """Check the buffers and the device, then call a function that finishes an encoder and submits it.
 
         A submit that fails validation ends the whole process inside wgpu-native. The method therefore rules out all causes of
-        such a failure. No buffer is destroyed or mapped, and the command buffer is fresh because it never leaves `submit`. The
-        finish of the encoder proves that the device still exists.
+        such a failure. The device still exists, no buffer is destroyed or mapped, and the command buffer was not submitted
+        before because it never leaves `submit`.
 
         Args:
-            submit: finishes an encoder and submits it. The encoder must not have been submitted before.
+            submit: submits a command buffer, which must not have been submitted before.
             buffers: the storage buffers of the recorded work.
             staging: the destination of a readback.
 
@@ -227,6 +227,7 @@ class Device:
                 raise InvalidStateError(
                     "the staging buffer is mapped", got=f"map_state '{staging.map_state}'", allowed="'unmapped'"
                 )
+            self.check()
             try:  # as `translated`, which would take longer than to record a small graph
                 submit()
             except wgpu.GPUError as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
-import numpy as np
 import wgpu
 
 from ..core.data_types import Array
@@ -28,6 +27,7 @@ from .pipelines import Pipeline, PipelineCache
 from .program_memory import ProgramMemory
 from .readback import PendingRead
 from .recorder import Copy, Dispatch, PlainRecorder, Recorder, make_recorder
+from .result_memory import ResultMemory
 from .steps import run_in_steps
 from .timestamps import FEATURE, Timestamps
 from .warming import WarmUp, try_kernel
@@ -55,6 +55,7 @@ class Program:
         self.milliseconds: list[float] = []
         """The time of each dispatch, if it was measured."""
         self._pending: PendingRead | None = None
+        self._results = ResultMemory(plan.outputs)
         self._bound = BoundSets()
         self.observer: Observer | None = None
         """A function that gets every value of later runs, one by one, for debugging."""
@@ -222,8 +223,7 @@ class Program:
             offsets = self.memory.read_offsets
             copies = [Copy(s.gpu, s.offset_bytes, staging, offsets[n], s.size_bytes) for n, s in sources.items()]
             self._run(own, self.memory.ends, copies, staging)
-            types = {name: self.plan.outputs[name] for name in outputs}
-            windows = {n: (offsets[n], np.empty(t.shape, t.numpy)) for n, t in types.items()}
+            windows = {name: (offsets[name], self._results.array(name)) for name in outputs}
             self._pending = PendingRead(self.device, staging, windows)
             return self._pending
 

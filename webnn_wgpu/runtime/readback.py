@@ -80,9 +80,10 @@ class PendingRead:
             return
         try:
             self._mapping.finish()
+            mapped: Any = self._staging.read_mapped(copy=False)  # once, as each call takes longer than to copy some kilobytes
+            content = np.frombuffer(mapped, np.uint8)
             for offset, array in self._windows.values():
-                window: Any = self._staging.read_mapped(offset, -(-array.nbytes // 4) * 4, copy=False)
-                array.reshape(-1).view(np.uint8)[:] = np.frombuffer(window, np.uint8, array.nbytes)
+                array.reshape(-1).view(np.uint8)[:] = content[offset : offset + array.nbytes]
         except (RuntimeError, wgpu.GPUError) as error:
             self._outcome = OperationError(f"the data could not be read back: {error}")
             return

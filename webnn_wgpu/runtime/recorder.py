@@ -3,14 +3,20 @@
 `PlainRecorder` uses wgpu's public API: three Python calls and their argument checks per dispatch. `RawRecorder` calls the C
 functions beneath with handles taken once: less than half the CPU time. It is taken for the wgpu versions it was tested with,
 and keeps the handles' owners alive.
+
+A command buffer serves one submit. To encode one takes the host about as long as a GPU takes to execute it. The recorder
+therefore encodes the command buffer of the next run directly after a submit, while the device is busy. The next run begins on
+the device at once.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import wgpu
 
@@ -44,30 +50,48 @@ class Copy(NamedTuple):
     size: int
 
 
-class Recorder(Protocol):
+class Recorder(ABC):
     """An encoder of a fixed list of dispatches, which can be recorded any number of times."""
 
+    def __init__(self, dispatches: Sequence[Dispatch]) -> None:
+        self._dispatches = tuple(dispatches)
+        self._last: tuple[Copy, ...] | None = None
+        self._ahead: Any = None
+
+    @abstractmethod
     def record(self, compute_pass: wgpu.GPUComputePassEncoder) -> None:
         """Write all dispatches into an open compute pass."""
-        ...
 
     def submit(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy] = ()) -> None:
         """Submit one pass of all dispatches, and copies after it.
 
-        The method checks nothing: `Device.submit_by` does that.
+        The method checks nothing: `Device.submit_by` does that. When a submit has the same copies as the one before, more such
+        submits are likely: the method encodes the next command buffer before it returns.
         """
-        ...
+        wanted = tuple(copies)
+        repeated = wanted == self._last
+        ahead, self._ahead = self._ahead, None
+        self._queue(gpu, self._encoded(gpu, wanted) if ahead is None or not repeated else ahead)
+        self._last = wanted
+        if repeated:
+            with suppress(wgpu.GPUError):  # The next submit reports the error.
+                self._ahead = self._encoded(gpu, wanted)
+
+    @abstractmethod
+    def _encoded(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy]) -> Any:
+        """Return a finished command buffer."""
+
+    @abstractmethod
+    def _queue(self, gpu: wgpu.GPUDevice, commands: Any) -> None:
+        """Submit a command buffer of `_encoded`."""
 
     def part(self, first: int, end: int) -> Recorder:
         """Return a recorder of the dispatches first..end-1 alone."""
-        ...
+        return type(self)(self._dispatches[first:end])
 
 
-class PlainRecorder:
+class PlainRecorder(Recorder):
     """Records through wgpu's public API."""
-
-    def __init__(self, dispatches: Sequence[Dispatch]) -> None:
-        self._dispatches = tuple(dispatches)
 
     def record(self, compute_pass: wgpu.GPUComputePassEncoder) -> None:
         """Write all dispatches into an open compute pass."""
@@ -76,27 +100,25 @@ class PlainRecorder:
             compute_pass.set_bind_group(0, dispatch.bind_group)
             compute_pass.dispatch_workgroups(*dispatch.grid)
 
-    def submit(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy] = ()) -> None:
-        """Submit one pass of all dispatches, and copies after it."""
+    def _encoded(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy]) -> Any:
         encoder = gpu.create_command_encoder()
         compute = encoder.begin_compute_pass()
         self.record(compute)
         compute.end()
         for copy in copies:
             encoder.copy_buffer_to_buffer(*copy)
-        gpu.queue.submit([encoder.finish()])
+        return encoder.finish()
 
-    def part(self, first: int, end: int) -> PlainRecorder:
-        """Return a recorder of the dispatches first..end-1 alone."""
-        return PlainRecorder(self._dispatches[first:end])
+    def _queue(self, gpu: wgpu.GPUDevice, commands: Any) -> None:
+        gpu.queue.submit([commands])
 
 
-class RawRecorder:
+class RawRecorder(Recorder):
     """Records through wgpu-native's C functions."""
 
     def __init__(self, dispatches: Sequence[Dispatch]) -> None:
+        super().__init__(dispatches)
         self._native = _native()
-        self._owners = tuple(dispatches)
         self._commands: list[tuple[Any, Any, int, int, int]] = []
         last: Any = None
         for d in _in_order(dispatches):
@@ -119,20 +141,17 @@ class RawRecorder:
             set_bind_group(handle, 0, bind_group, 0, null)
             dispatch(handle, x, y, z)
 
-    def submit(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy] = ()) -> None:
-        """Submit one pass of all dispatches, and copies after it."""
-        native = self._native
-        made: list[Any] = []
-        try:
-            native.encode(self, gpu._internal, copies, made)
-            native.checked.wgpuQueueSubmit(gpu.queue._internal, 1, native.new("WGPUCommandBuffer[]", made))
-        finally:
-            for command_buffer in made:
-                native.lib.wgpuCommandBufferRelease(command_buffer)
+    def _encoded(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy]) -> Any:
+        return self._native.encode(self, gpu._internal, copies)
 
-    def encode(self, device: Any, copies: Sequence[Copy], made: list[Any]) -> None:
-        """Append a finished command buffer to `made`, also one that is of no use because of an error."""
-        lib, null = self._native.lib, self._native.null
+    def _queue(self, gpu: wgpu.GPUDevice, commands: Any) -> None:
+        native = self._native
+        native.checked.wgpuQueueSubmit(gpu.queue._internal, 1, native.new("WGPUCommandBuffer[]", [commands]))
+
+    def encode(self, device: Any, copies: Sequence[Copy]) -> Any:
+        """Return a finished command buffer, also one that is of no use because of an error. It is freed with its handle."""
+        native = self._native
+        lib, null = native.lib, native.null
         encoder = lib.wgpuDeviceCreateCommandEncoder(device, null)
         try:
             compute = lib.wgpuCommandEncoderBeginComputePass(encoder, null)
@@ -145,13 +164,9 @@ class RawRecorder:
                 lib.wgpuCommandEncoderCopyBufferToBuffer(
                     encoder, source._internal, source_offset, destination._internal, offset, size
                 )
-            made.append(lib.wgpuCommandEncoderFinish(encoder, null))
+            return native.owned(lib.wgpuCommandEncoderFinish(encoder, null), lib.wgpuCommandBufferRelease)
         finally:
             lib.wgpuCommandEncoderRelease(encoder)
-
-    def part(self, first: int, end: int) -> RawRecorder:
-        """Return a recorder of the dispatches first..end-1 alone."""
-        return RawRecorder(self._owners[first:end])
 
 
 class _NativeRecorder:
@@ -163,6 +178,7 @@ class _NativeRecorder:
         encode: `RawRecorder.encode` with wgpu's errors. wgpu collects the errors of every single C call, which takes longer
             than most calls. This function collects them once for a run.
         new: returns new C data, `new(type, content)`.
+        owned: returns a handle that calls a function on its end, `owned(handle, function)`.
         null: the C null pointer.
     """
 
@@ -172,8 +188,9 @@ class _NativeRecorder:
 
         self.lib: Any = wgpu_native.lib
         self.checked: Any = _api.libf
-        self.encode: Callable[..., None] = self.checked._make_proxy_func("webnn_wgpu run", RawRecorder.encode)
+        self.encode: Callable[..., Any] = self.checked._make_proxy_func("webnn_wgpu run", RawRecorder.encode)
         self.new: Callable[..., Any] = wgpu_native.ffi.new
+        self.owned: Callable[..., Any] = wgpu_native.ffi.gc
         self.null: Any = wgpu_native.ffi.NULL
 
 
