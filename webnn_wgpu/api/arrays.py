@@ -37,6 +37,8 @@ def to_array(data: Any, wanted: TensorType, fail: Fail, what: str) -> Array:
     Returns:
         An array that may share the caller's memory. Packed data types have one element to a byte in it.
     """
+    if type(data) is np.ndarray and data.shape == wanted.shape and data.dtype == wanted.numpy and data.flags.c_contiguous:
+        return data  # The general way would come to the same, at several times the cost.
     if isinstance(data, list | tuple | int | float) and not isinstance(data, bool):
         return _checked(_from_numbers(data, wanted, fail, what), wanted, fail, what)
     return _checked(as_array(data, fail, what), wanted, fail, what)

@@ -81,13 +81,12 @@ class Buffer:
 
         The caller may change the array at once.
         """
-        flat = data.reshape(-1).view(np.uint8)
-        if flat.nbytes % 4:  # The queue writes whole words. The extra bytes are padding of the buffer.
-            flat = np.concatenate([flat, np.zeros(-flat.nbytes % 4, np.uint8)])
+        if data.nbytes % 4:  # The queue writes whole words. The extra bytes are padding of the buffer.
+            data = np.concatenate([data.reshape(-1).view(np.uint8), np.zeros(-data.nbytes % 4, np.uint8)])
         with self.device.lock:
             self.check()
             with self.device.translated("a write"):
-                self.device.gpu.queue.write_buffer(self.gpu, self.offset_bytes + at, flat)
+                self.device.queue_write(self.gpu, self.offset_bytes + at, data)
 
     def lend(self) -> None:
         """Note that others may submit work over the buffer at any time: it is never freed under their hands any more."""

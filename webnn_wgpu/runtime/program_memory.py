@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import wgpu
 
 from ..core.data_types import Array
@@ -44,7 +45,7 @@ class ProgramMemory:
         if self._plan.uniforms:
             usage = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
             self._uniforms = self._device.create_gpu_buffer(len(self._plan.uniforms), usage, "uniforms")
-            self._device.gpu.queue.write_buffer(self._uniforms, 0, self._plan.uniforms)
+            self._device.queue_write(self._uniforms, 0, np.frombuffer(self._plan.uniforms, np.uint8))
 
     def allocate(self, progress: Progress | None) -> None:
         """Allocate the slots, and upload the constants."""
