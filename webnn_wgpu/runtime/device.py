@@ -18,6 +18,7 @@ import wgpu
 from ..core import cache
 from ..core.cache import key_of
 from ..core.caps import DEFAULT_LIMITS, SCHEMA_VERSION, Caps
+from ..core.data_types import Array
 from ..core.errors import (
     DeviceLostError,
     InvalidStateError,
@@ -450,8 +451,9 @@ def _native_library() -> tuple[Any, Callable[[Array], Any]]:
     """Return wgpu-native's C functions, which raise wgpu's errors, and the function that returns the pointer to an array."""
     from wgpu.backends.wgpu_native import _api, ffi
 
-    binding: Any = _api
-    return binding.libf, ffi.from_buffer
+    functions: Any = _api.libf
+    pointer_to: Any = ffi.from_buffer
+    return functions, pointer_to
 
 
 def _caps_of(gpu: wgpu.GPUDevice) -> Caps:

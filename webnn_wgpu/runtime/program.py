@@ -55,7 +55,7 @@ class Program:
         self.milliseconds: list[float] = []
         """The time of each dispatch, if it was measured."""
         self._pending: PendingRead | None = None
-        self._results = ResultMemory(plan.outputs)
+        self._results = ResultMemory({name: (type_.shape, type_.numpy) for name, type_ in plan.outputs.items()})
         self._bound = BoundSets()
         self.observer: Observer | None = None
         """A function that gets every value of later runs, one by one, for debugging."""
