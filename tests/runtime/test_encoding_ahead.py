@@ -1,4 +1,4 @@
-"""The command buffer that a recorder encodes before its run is asked for."""
+"""The encoder that a recorder records before its run is asked for."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def order() -> Generator[list[str]]:
 
 
 @RECORDERS
-def test_the_next_run_is_encoded_after_the_submit_of_this_one(
+def test_the_next_run_is_recorded_after_the_submit_of_this_one(
     context: wn.MLContext, monkeypatch: pytest.MonkeyPatch, recorder: str
 ) -> None:
     monkeypatch.setenv("WEBNN_WGPU_RECORDER", recorder)
@@ -61,7 +61,7 @@ def test_the_next_run_is_encoded_after_the_submit_of_this_one(
     assert runs == [["encode", "submit"], ["encode", "submit", "encode"], ["submit", "encode"], ["submit", "encode"]]
 
 
-def test_each_set_of_tensors_has_its_next_run_encoded(context: wn.MLContext) -> None:
+def test_each_set_of_tensors_has_its_next_run_recorded(context: wn.MLContext) -> None:
     graph, x = network(context), source(context)
     first, second = outputs(context), outputs(context)
     for results in (first, second, first, second):
@@ -76,7 +76,7 @@ def test_each_set_of_tensors_has_its_next_run_encoded(context: wn.MLContext) -> 
 
 
 @RECORDERS
-def test_runs_that_were_encoded_ahead_have_the_same_results(
+def test_runs_that_were_recorded_ahead_have_the_same_results(
     context: wn.MLContext, monkeypatch: pytest.MonkeyPatch, recorder: str
 ) -> None:
     monkeypatch.setenv("WEBNN_WGPU_RECORDER", recorder)
@@ -116,7 +116,7 @@ def test_state_that_runs_update_in_place(context: wn.MLContext, monkeypatch: pyt
         assert np.array_equal(context.read_tensor(tensors["state"]), expected)
 
 
-def test_a_destroyed_buffer_is_found_before_what_was_encoded_over_it_is_submitted(context: wn.MLContext) -> None:
+def test_a_destroyed_buffer_is_found_before_what_was_recorded_over_it_is_submitted(context: wn.MLContext) -> None:
     graph, results = network(context), outputs(context)
     own = context.device.create_buffer(size=ROWS.nbytes, usage="STORAGE | COPY_DST | COPY_SRC")
     x = context.wrap_buffer(own, list(ROWS.shape), "float32")
@@ -129,7 +129,7 @@ def test_a_destroyed_buffer_is_found_before_what_was_encoded_over_it_is_submitte
     assert np.array_equal(context.read_tensor(results["columns"]), context.compute(graph, {"x": ROWS})["columns"])
 
 
-def test_an_override_is_no_part_of_what_was_encoded_before(context: wn.MLContext) -> None:
+def test_an_override_is_no_part_of_what_was_recorded_before(context: wn.MLContext) -> None:
     b = wn.MLGraphBuilder(context)
     graph = b.build({"y": b.neg(b.input("x", {"dataType": "float32", "shape": [4, 16]}))})
     for _ in range(3):
@@ -142,7 +142,7 @@ def test_an_override_is_no_part_of_what_was_encoded_before(context: wn.MLContext
 
 
 @pytest.mark.parametrize("call", ["compute", "dispatch"])
-def test_a_device_that_is_lost_after_a_run_was_encoded_ahead(caplog: pytest.LogCaptureFixture, call: str) -> None:
+def test_a_device_that_is_lost_after_a_run_was_recorded_ahead(caplog: pytest.LogCaptureFixture, call: str) -> None:
     """The submit of a command buffer of a lost device would end the process."""
     caplog.set_level(logging.CRITICAL, "wgpu")
     gpu = new_profile("default-limits").gpu
@@ -168,7 +168,7 @@ def test_a_failure_to_encode_ahead_is_none_of_the_run_that_was_submitted(
     program = graph._executable
     assert isinstance(program, Program)
     recorder: Any = program.over_own()
-    encoded, calls = recorder._encoded, list[int]()
+    encoded, calls = recorder._recorded, list[int]()
 
     def failing(*args: Any) -> Any:
         calls.append(len(calls))
@@ -176,7 +176,7 @@ def test_a_failure_to_encode_ahead_is_none_of_the_run_that_was_submitted(
             raise wgpu.GPUInternalError("The driver says no.")
         return encoded(*args)
 
-    monkeypatch.setattr(recorder, "_encoded", failing)
+    monkeypatch.setattr(recorder, "_recorded", failing)
     for _ in range(3):
         assert np.array_equal(context.compute(graph, {"x": ROWS})["columns"], wanted)
     assert len(calls) == 5  # two, two, and one: the last run was encoded by the one before

@@ -4,9 +4,9 @@
 functions beneath with handles taken once: less than half the CPU time. It is taken for the wgpu versions it was tested with,
 and keeps the handles' owners alive.
 
-A command buffer serves one submit. To encode one takes the host about as long as a GPU takes to execute it. The recorder
-therefore encodes the command buffer of the next run directly after a submit, while the device is busy. The next run begins on
-the device at once.
+A command encoder serves one submit. To record one takes the host about half as long as a fast GPU takes to execute it. The
+recorder therefore records the encoder of the next run directly after a submit, while the device is busy. The encoder is finished
+when the next run is submitted, because wgpu-native never frees a command buffer that is not submitted.
 """
 
 from __future__ import annotations
@@ -66,24 +66,24 @@ class Recorder(ABC):
         """Submit one pass of all dispatches, and copies after it.
 
         The method checks nothing: `Device.submit_by` does that. When a submit has the same copies as the one before, more such
-        submits are likely: the method encodes the next command buffer before it returns.
+        submits are likely: the method records the next one before it returns.
         """
         wanted = tuple(copies)
         repeated = wanted == self._last
         ahead, self._ahead = self._ahead, None
-        self._queue(gpu, self._encoded(gpu, wanted) if ahead is None or not repeated else ahead)
+        self._queue(gpu, self._recorded(gpu, wanted) if ahead is None or not repeated else ahead)
         self._last = wanted
         if repeated:
             with suppress(wgpu.GPUError):  # The next submit reports the error.
-                self._ahead = self._encoded(gpu, wanted)
+                self._ahead = self._recorded(gpu, wanted)
 
     @abstractmethod
-    def _encoded(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy]) -> Any:
-        """Return a finished command buffer."""
+    def _recorded(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy]) -> Any:
+        """Return an encoder with all commands."""
 
     @abstractmethod
-    def _queue(self, gpu: wgpu.GPUDevice, commands: Any) -> None:
-        """Submit a command buffer of `_encoded`."""
+    def _queue(self, gpu: wgpu.GPUDevice, encoder: Any) -> None:
+        """Finish an encoder of `_recorded` and submit it."""
 
     def part(self, first: int, end: int) -> Recorder:
         """Return a recorder of the dispatches first..end-1 alone."""
@@ -100,17 +100,17 @@ class PlainRecorder(Recorder):
             compute_pass.set_bind_group(0, dispatch.bind_group)
             compute_pass.dispatch_workgroups(*dispatch.grid)
 
-    def _encoded(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy]) -> Any:
+    def _recorded(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy]) -> Any:
         encoder = gpu.create_command_encoder()
         compute = encoder.begin_compute_pass()
         self.record(compute)
         compute.end()
         for copy in copies:
             encoder.copy_buffer_to_buffer(*copy)
-        return encoder.finish()
+        return encoder
 
-    def _queue(self, gpu: wgpu.GPUDevice, commands: Any) -> None:
-        gpu.queue.submit([commands])
+    def _queue(self, gpu: wgpu.GPUDevice, encoder: Any) -> None:
+        gpu.queue.submit([encoder.finish()])
 
 
 class RawRecorder(Recorder):
@@ -141,32 +141,35 @@ class RawRecorder(Recorder):
             set_bind_group(handle, 0, bind_group, 0, null)
             dispatch(handle, x, y, z)
 
-    def _encoded(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy]) -> Any:
+    def _recorded(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy]) -> Any:
         return self._native.encode(self, gpu._internal, copies)
 
-    def _queue(self, gpu: wgpu.GPUDevice, commands: Any) -> None:
+    def _queue(self, gpu: wgpu.GPUDevice, encoder: Any) -> None:
         native = self._native
-        native.checked.wgpuQueueSubmit(gpu.queue._internal, 1, native.new("WGPUCommandBuffer[]", [commands]))
+        made: list[Any] = []
+        try:
+            native.finish(encoder, made)
+            native.checked.wgpuQueueSubmit(gpu.queue._internal, 1, native.new("WGPUCommandBuffer[]", made))
+        finally:
+            for command_buffer in made:
+                native.lib.wgpuCommandBufferRelease(command_buffer)
 
     def encode(self, device: Any, copies: Sequence[Copy]) -> Any:
-        """Return a finished command buffer, also one that is of no use because of an error. It is freed with its handle."""
+        """Return an encoder with all commands. It is freed with its handle."""
         native = self._native
         lib, null = native.lib, native.null
-        encoder = lib.wgpuDeviceCreateCommandEncoder(device, null)
+        encoder = native.owned(lib.wgpuDeviceCreateCommandEncoder(device, null), lib.wgpuCommandEncoderRelease)
+        compute = lib.wgpuCommandEncoderBeginComputePass(encoder, null)
         try:
-            compute = lib.wgpuCommandEncoderBeginComputePass(encoder, null)
-            try:
-                self._record(compute)
-                lib.wgpuComputePassEncoderEnd(compute)
-            finally:
-                lib.wgpuComputePassEncoderRelease(compute)
-            for source, source_offset, destination, offset, size in copies:
-                lib.wgpuCommandEncoderCopyBufferToBuffer(
-                    encoder, source._internal, source_offset, destination._internal, offset, size
-                )
-            return native.owned(lib.wgpuCommandEncoderFinish(encoder, null), lib.wgpuCommandBufferRelease)
+            self._record(compute)
+            lib.wgpuComputePassEncoderEnd(compute)
         finally:
-            lib.wgpuCommandEncoderRelease(encoder)
+            lib.wgpuComputePassEncoderRelease(compute)
+        for source, source_offset, destination, offset, size in copies:
+            lib.wgpuCommandEncoderCopyBufferToBuffer(
+                encoder, source._internal, source_offset, destination._internal, offset, size
+            )
+        return encoder
 
 
 class _NativeRecorder:
@@ -177,6 +180,7 @@ class _NativeRecorder:
         checked: the same functions, which here raise wgpu's errors.
         encode: `RawRecorder.encode` with wgpu's errors. wgpu collects the errors of every single C call, which takes longer
             than most calls. This function collects them once for a run.
+        finish: finishes an encoder and appends the command buffer to a list, also one that is of no use because of an error.
         new: returns new C data, `new(type, content)`.
         owned: returns a handle that calls a function on its end, `owned(handle, function)`.
         null: the C null pointer.
@@ -189,9 +193,13 @@ class _NativeRecorder:
         self.lib: Any = wgpu_native.lib
         self.checked: Any = _api.libf
         self.encode: Callable[..., Any] = self.checked._make_proxy_func("webnn_wgpu run", RawRecorder.encode)
+        self.finish: Callable[..., None] = self.checked._make_proxy_func("webnn_wgpu finish", self._finish)
         self.new: Callable[..., Any] = wgpu_native.ffi.new
         self.owned: Callable[..., Any] = wgpu_native.ffi.gc
         self.null: Any = wgpu_native.ffi.NULL
+
+    def _finish(self, encoder: Any, made: list[Any]) -> None:
+        made.append(self.lib.wgpuCommandEncoderFinish(encoder, self.null))
 
 
 @cache
