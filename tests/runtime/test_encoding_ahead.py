@@ -1,10 +1,11 @@
-"""The encoder that a recorder records before its run is asked for."""
+"""Host and device at work at the same time: encoders that are recorded before their run is asked for, and divided runs."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,11 @@ import wgpu
 import webnn_wgpu as wn
 from tests.runtime.graphs import ROWS, network, outputs, source
 from tests.runtime.native import lib, libf
-from tests.support import new_profile
+from tests.support import Device, new_profile
+from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.costs import Target
 from webnn_wgpu.runtime.program import Program
+from webnn_wgpu.runtime.recorder import submits
 
 RECORDERS = pytest.mark.parametrize("recorder", ["raw", "plain"])
 
@@ -180,3 +184,95 @@ def test_a_failure_to_encode_ahead_is_none_of_the_run_that_was_submitted(
     for _ in range(3):
         assert np.array_equal(context.compute(graph, {"x": ROWS})["columns"], wanted)
     assert len(calls) == 5  # two, two, and one: the last run was encoded by the one before
+
+
+def chain(context: wn.MLContext, steps: int = 6) -> wn.MLGraph:
+    """A graph of two dispatches for each step."""
+    b = wn.MLGraphBuilder(context)
+    y = b.input("x", {"dataType": "float32", "shape": [4, 16]})
+    for _ in range(steps):
+        y = b.softmax(b.matmul(y, b.constant(np.eye(16, dtype=np.float32) * np.float32(3))), 1)
+    graph = b.build({"y": y, "z": b.neg(y)})
+    assert graph.plan is not None
+    assert len(graph.plan.dispatches) >= 2 * steps
+    return graph
+
+
+def divide(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch, soon: int) -> None:
+    """Have runs of graphs that are built later begin with the submit of some dispatches."""
+    device = Device.of(context.device)
+    costs = device.target.costs
+    runtime = replace(costs.runtime, soon_dispatches=soon)
+    monkeypatch.setattr(device, "target", replace(device.target, costs=replace(costs, runtime=runtime)))
+
+
+def test_costs_say_whether_runs_are_divided() -> None:
+    on_hardware = Target.of(Caps(adapter_type="DiscreteGPU")).costs.runtime.soon_dispatches
+    assert len(submits(100, on_hardware)) == 2
+    assert len(submits(10, on_hardware)) == 1
+    assert len(submits(100, Target.of(Caps(adapter_type="CPU")).costs.runtime.soon_dispatches)) == 1
+
+
+@RECORDERS
+@pytest.mark.parametrize("soon", [1, 4])
+def test_divided_runs_have_the_same_results(
+    context: wn.MLContext, monkeypatch: pytest.MonkeyPatch, recorder: str, soon: int
+) -> None:
+    monkeypatch.setenv("WEBNN_WGPU_RECORDER", recorder)
+    whole = chain(context)
+    divide(context, monkeypatch, soon)
+    divided = chain(context)
+    runs: list[list[str]] = []
+    x, results = source(context), {n: context.create_tensor([4, 16], "float32", readable=True) for n in "yz"}
+    for i in range(1, 5):
+        wanted = context.compute(whole, {"x": ROWS * i})
+        with order() as calls:
+            found = context.compute(divided, {"x": ROWS * i})
+        runs.append(calls)
+        context.write_tensor(x, ROWS * i)
+        context.dispatch(divided, {"x": x}, results)
+        for name in wanted:
+            assert np.array_equal(found[name], wanted[name])
+            assert np.array_equal(context.read_tensor(results[name]), wanted[name])
+    alternately, ahead = ["encode", "submit"] * 2, ["encode"] * 2
+    # Before an encoder is ahead, the first dispatches are submitted before the others are recorded.
+    assert runs == [alternately, alternately + ahead, ["submit"] * 2 + ahead, ["submit"] * 2 + ahead]
+
+
+def test_runs_that_update_tensors_are_not_divided(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    divide(context, monkeypatch, 1)
+    b = wn.MLGraphBuilder(context)
+    y = state = b.input("state", {"dataType": "float32", "shape": [4, 16]})
+    for _ in range(6):
+        y = b.softmax(b.matmul(y, b.constant(np.eye(16, dtype=np.float32))), 1)
+    graph = b.build({"state+": y, "sum": b.reduce_sum(state)}, aliases={"state+": "state"})
+    tensor = context.create_host_tensor([4, 16], "float32")
+    total = context.create_tensor([], "float32", readable=True)
+    context.write_tensor(tensor, ROWS)
+    with order() as calls:
+        context.dispatch(graph, {"state": tensor}, {"state+": tensor, "sum": total})
+    assert calls == ["encode", "submit"]
+    np.testing.assert_allclose(context.read_tensor(total), ROWS.sum(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_an_interrupt_between_the_submits_of_a_run(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    divide(context, monkeypatch, 2)
+    graph = chain(context)
+    wanted = context.compute(graph, {"x": ROWS})["y"]
+    submit, calls = libf.wgpuQueueSubmit, list[int]()
+
+    def interrupted(*args: Any) -> None:
+        submit(*args)
+        calls.append(1)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+
+    for _ in range(2):
+        calls.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(libf, "wgpuQueueSubmit", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                context.compute(graph, {"x": ROWS * 2})
+        for _ in range(3):
+            assert np.array_equal(context.compute(graph, {"x": ROWS})["y"], wanted)

@@ -57,8 +57,9 @@ _SCATTER = ScatterCosts(most_searched=2, most_comparisons=1 << 15)  # assumed
 
 _SHARING = SharingCosts(merges=True, worth_a_kernel_ns=100_000, certain_share=0.97)  # assumed
 
-# Estimated: caches of GPUs may be larger than those of processors. Assumed: the bytes that are soon uploaded.
-_RUNTIME = RuntimeCosts(uncached_bytes=128 << 20, soon_uploaded_bytes=16 << 20, has_early_ends=False)
+# Estimated: caches of GPUs may be larger than those of processors. Assumed: the bytes that are soon uploaded. An H200 takes
+# some 10 us for a dispatch of a network, and its host 30 to 60 us for a submit.
+_RUNTIME = RuntimeCosts(uncached_bytes=128 << 20, soon_uploaded_bytes=16 << 20, has_early_ends=False, soon_dispatches=12)
 
 
 _CYCLES_PER_NS = 1.8

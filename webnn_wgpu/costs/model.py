@@ -131,11 +131,14 @@ class RuntimeCosts:
         uncached_bytes: bytes that no cache holds, which are copied to measure memory.
         soon_uploaded_bytes: weights that are uploaded in a few hundredths of a second.
         has_early_ends: whether the driver may take the timestamp of a pass's end before the work of the pass.
+        soon_dispatches: the minimum number of dispatches that are submitted before the host finishes the others of a run. Their
+            execution takes longer than another submit. 0 if another submit does not pay.
     """
 
     uncached_bytes: int
     soon_uploaded_bytes: int
     has_early_ends: bool
+    soon_dispatches: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """`Program`: an execution plan with everything it needs on the device, ready to run.
 
-All memory, bind groups and pipelines are made here, once. A run writes the inputs, records the dispatches into one
-compute pass, copies the outputs into the staging buffer and submits once.
+All memory, bind groups and pipelines are made here, once. A run writes the inputs, submits the dispatches, and copies the
+outputs into the staging buffer.
 """
 
 from __future__ import annotations
@@ -145,7 +145,9 @@ class Program:
     def _bind(self, ends: Ends) -> Recorder:
         bounces = self.memory.bounces(ends)
         dispatches = self.dispatches_over({**ends, **bounces} if bounces else ends)
-        return make_recorder(with_copies(self.device, self.plan, ends, bounces, dispatches) if bounces else dispatches)
+        # A run that updates tensors in place is one submit, so that an interrupt cannot come between its parts.
+        soon = 0 if self.plan.aliases else self.device.target.costs.runtime.soon_dispatches
+        return make_recorder(with_copies(self.device, self.plan, ends, bounces, dispatches) if bounces else dispatches, soon)
 
     def dispatches_over(self, ends: Ends) -> list[Dispatch]:
         """Return the dispatches over a set of buffers. Only those that bind graph inputs or outputs need new bind groups."""
