@@ -135,8 +135,10 @@ def test_long_rows_are_cut_into_parts(device: Device) -> None:
 @pytest.mark.parametrize(
     ("name", "shape", "data_type", "dispatches"),
     [
+        ("reduceMean", (49, 8), "float32", 1),
+        ("reduceProduct", (7, 1000), "int32", 1),
         ("reduceMean", (1000, 68), "float32", 1),
-        ("reduceMax", (2, 700, 33, 4), "float16", 1),
+        ("reduceMax", (2, 500, 33, 4), "float16", 1),
         ("reduceLogSumExp", (777, 64), "float32", 2),
         ("reduceSum", (20_000, 64), "float32", 2),
     ],
@@ -230,8 +232,22 @@ def test_choice_of_variant(device: Device) -> None:
     assert chosen(plain_cpu, (64, 128), [1]) == ["plain"]
     assert chosen(plain_cpu, (4, 1000), [1]) == ["workgroup"]
     for caps in (device.caps, hardware, plain_cpu):
-        assert chosen(caps, (128, 64), [0]) == ["plain"]
+        assert chosen(caps, (128, 66), [0]) == ["plain"]
         assert chosen(caps, (128, 8), [1]) == ["plain"]
+    assert chosen(device.caps, (128, 64), [0]) == chosen(plain_cpu, (128, 64), [0]) == ["plain"]
+
+
+def test_workgroups_share_columns_where_there_are_few(device: Device) -> None:
+    def forms(shape: tuple[int, ...]) -> list[str]:
+        plan = plan_of(as_hardware(device.caps), "reduceSum", [np.zeros(shape, np.float32)], {"axes": [0]})
+        return [dispatch.spec.param("form") for dispatch in plan.dispatches]
+
+    assert forms((128, 64)) == ["shared"]
+    assert forms((50_000, 64)) == ["shared", "shared"]
+    # One load at once takes no longer than a barrier.
+    assert forms((4, 64)) == ["columns"]
+    # There are as many quads of columns as the device has room for invocations.
+    assert forms((32, 1 << 18)) == ["columns"]
 
 
 def test_forced_variant_that_cannot_be_had() -> None:

@@ -19,7 +19,7 @@ from .few_rows import MOST_ROWS
 from .model import PORTABLE_ITERATIONS, Costs, LaunchCosts, PassCosts, RuntimeCosts, ScatterCosts, SharingCosts
 from .products import ProductCosts, SubgroupTimes
 from .recurrent import RecurrentCosts, RecurrentSize
-from .rows import SHARED_COLUMNS, PoolingCosts, RowCosts
+from .rows import SHARING_INVOCATIONS, PoolingCosts, RowCosts, SharedColumns
 from .sizes import UNLIMITED, Choice, ConvolutionSize, ProductSize
 
 if TYPE_CHECKING:
@@ -169,9 +169,32 @@ class HardwareConvolutions(ConvolutionCosts):
         return Choice("tiled", "hardware GPU: tiles in workgroup memory")
 
 
+_LOADS_NS = 700.0
+"""Time until the loads that an invocation issues together have arrived, from the memory or the cache that cores share."""
+
+_SHARING_NS = 300.0
+"""Time in which the invocations of a workgroup combine their values: five or six barriers."""
+
+_RESIDENT_INVOCATIONS = 1024
+"""Invocations of a core that wait for loads at the same time. Estimated: those that 64 registers each allow."""
+
+_COLUMN_LANES = (32, 64)
+"""Invocations that share the rows of four columns. A workgroup of 256 then reads 128 or 64 bytes of each row: lines of a cache,
+or halves."""
+
+_MOST_COLUMN_PARTS = 128
+"""The maximum number of parts of the rows of columns. One workgroup combines them, whose invocations load a few each."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class HardwareRows(RowCosts):
-    """Costs of rows on a GPU."""
+    """Costs of rows on a GPU.
+
+    Attributes:
+        rates: the rates of the GPU.
+    """
+
+    rates: DeviceRates
 
     def _sharing(self, variants: Collection[str]) -> str:
         return "workgroup"
@@ -182,6 +205,26 @@ class HardwareRows(RowCosts):
     def parts(self, workgroups: int, items: int, lanes: int) -> int:
         """Return the number of parts for about 256 workgroups, with at least 128 items per invocation. Estimated."""
         return min(-(-256 // workgroups), -(-items // lanes) // 128)
+
+    def shared_columns(self, quads: int, length: int) -> SharedColumns | None:
+        """Return the division with the shortest time. Reductions of columns wait for loads most of the time."""
+        best, best_ns = None, self._loading_ns(quads, length)
+        for lanes in _COLUMN_LANES:
+            parts = 1
+            while parts <= _MOST_COLUMN_PARTS and (parts == 1 or parts * lanes * self.loads < 2 * length):
+                workgroups = -(-quads * lanes // SHARING_INVOCATIONS) * parts
+                ns = _SHARING_NS + self._loading_ns(workgroups * SHARING_INVOCATIONS, -(-length // (lanes * parts)))
+                if parts > 1:
+                    ns += _DEPENDENT_DISPATCH_NS + _SHARING_NS + _LOADS_NS
+                if ns < best_ns:
+                    best, best_ns = SharedColumns(lanes=lanes, parts=parts), ns
+                parts *= 2
+        return best
+
+    def _loading_ns(self, invocations: int, items: int) -> float:
+        """Return the time in which invocations load a number of items each."""
+        rounds = max(1.0, invocations / (self.rates.cores * _RESIDENT_INVOCATIONS))
+        return rounds * -(-items // self.loads) * _LOADS_NS
 
     def reads_again(self, held: int, rows: int) -> bool:
         """Return False: a kernel stores the items of a row from its registers."""
@@ -331,16 +374,17 @@ def costs_of(caps: Caps) -> Costs:
             depthwise_shared_items=160 * 32,
             taps_in_texture=False,
         ),
-        # Assumed, but for these four. `few_elements`: one core reads 287,500 elements of 4 bytes in the time of a dispatch that
-        # combines the results of others. `most_shared_rows`: as many bytes. `range_loads`: 512 invocations keep 32 KiB under
-        # way, and a core needs 23. `many_results` is estimated: a GPU has more invocations to keep busy.
+        # Assumed, but for these. `few_elements`: a core reads as many elements of 4 bytes in the time of a dispatch that combines
+        # the results of others. `loads`: four quads take 16 registers. `range_loads`: an invocation of the only workgroup has
+        # the most registers. `many_results` is estimated: a GPU has more invocations to keep busy.
         rows=HardwareRows(
             short_row=32,
             many_rows=64,
             combines_by_subgroups=True,
             few_elements=int(_CORE_BYTES_PER_NS * _DEPENDENT_DISPATCH_NS / 4),
-            most_shared_rows=int(_CORE_BYTES_PER_NS * _DEPENDENT_DISPATCH_NS / (4 * SHARED_COLUMNS)),
-            range_loads=4,
+            loads=4,
+            range_loads=8,
+            rates=rates,
         ),
         pooling=HardwarePooling(many_results=4 * 16384, shared_window=32, most_written=9),
         attention=HardwareAttention(

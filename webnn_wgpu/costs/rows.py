@@ -12,8 +12,21 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 
-SHARED_COLUMNS = 32
-"""Neighboring columns that a workgroup reduces whose invocations share the rows: whole lines of a cache."""
+SHARING_INVOCATIONS = 256
+"""Invocations of a workgroup that reduces neighboring columns, several of which share the rows of a column."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedColumns:
+    """A division of the rows of neighboring columns among the invocations of workgroups.
+
+    Attributes:
+        lanes: the invocations that share the rows of four neighboring columns, a power of two.
+        parts: the number of parts of the rows. Another dispatch combines the results of several.
+    """
+
+    lanes: int
+    parts: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,8 +40,7 @@ class RowCosts(ABC):
             before they do it in workgroup memory. That saves barriers.
         few_elements: the maximum number of elements whose range a single workgroup computes. For more elements, a kernel of
             many workgroups runs before.
-        most_shared_rows: the maximum number of rows of neighboring columns that one workgroup reduces. More rows are reduced in
-            parts, which a second dispatch combines. 0 if parts take less time for any number of rows.
+        loads: items that an invocation reads at once to reduce them.
         range_loads: items that each invocation of that workgroup reads at once. 0 stands for a workgroup of few invocations,
             which read one element after the other.
     """
@@ -37,7 +49,7 @@ class RowCosts(ABC):
     many_rows: int
     combines_by_subgroups: bool
     few_elements: int
-    most_shared_rows: int
+    loads: int
     range_loads: int
 
     def choose(self, variants: Collection[str], rows: int, length: int, *, columns: bool) -> Choice:
@@ -73,6 +85,15 @@ class RowCosts(ABC):
             workgroups: the number of workgroups that work on whole rows.
             items: the items of a row.
             lanes: the invocations that share a row.
+        """
+
+    @abstractmethod
+    def shared_columns(self, quads: int, length: int) -> SharedColumns | None:
+        """Return how the invocations of workgroups share the rows of columns. None if one invocation is to reduce a column.
+
+        Args:
+            quads: the number of quads of neighboring columns.
+            length: the number of rows.
         """
 
     @abstractmethod

@@ -135,6 +135,9 @@ class SoftwareRows(RowCosts):
         # A few workgroups keep it busy, and another call costs as much as some hundred loads of a vector of lanes.
         return min(-(-8 // workgroups), items // (512 if lanes == 1 else 8 * 512))
 
+    def shared_columns(self, quads: int, length: int) -> None:
+        """Return None: barriers cost more than is gained, and parts of rows are for several threads."""
+
     def reads_again(self, held: int, rows: int) -> bool:
         """Return whether more than 6 items are held for less than 1024 rows.
 
@@ -263,7 +266,7 @@ def costs_of(caps: Caps) -> Costs:
             many_rows=64,
             combines_by_subgroups=False,
             few_elements=1 << 16,
-            most_shared_rows=0,
+            loads=1,
             range_loads=0,
         ),
         pooling=SoftwarePooling(many_results=4 * 256, shared_window=32, most_written=9),

@@ -14,7 +14,6 @@ from ..core.caps import Caps
 from ..core.data_types import MAX_DIMENSION
 from ..core.errors import OperationError
 from ..costs import Choice, Target
-from ..costs.rows import SHARED_COLUMNS
 from ..kernels.element import ELEMENTS, QUAD, padded_bytes
 from ..kernels.spec import (
     Binding,
@@ -39,9 +38,6 @@ Field = tuple[str, UniformType, int | float]
 
 PLAIN_WORKGROUP = 64
 """Invocations per workgroup of kernels with one invocation per row, as in `shaders/lib/rows.wgsl.j2`."""
-
-COLUMN_SHARES = 256 // (SHARED_COLUMNS // QUAD)
-"""The invocations that share the rows of four neighboring columns, of workgroups of 256."""
 
 MOST_HELD = 16
 """The maximum number of items that an invocation keeps in registers. It reads longer rows once per pass."""

@@ -16,7 +16,7 @@ import numpy as np
 from ..core.caps import Caps
 from ..core.data_types import ANY, DATA_TYPES, FLOATS
 from ..costs import Target
-from ..costs.rows import SHARED_COLUMNS
+from ..costs.rows import SHARING_INVOCATIONS, SharedColumns
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of, padded_bytes
@@ -27,7 +27,6 @@ from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._reduction import (
-    COLUMN_SHARES,
     PLAIN_WORKGROUP,
     VARIANTS,
     Axis,
@@ -53,7 +52,7 @@ from .interfaces.family import Family
 from .interfaces.gradient import GradientRule
 from .interfaces.layout import ChannelsLast, Layout, moved, to_last
 
-REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "step"), VARIANTS)
+REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "loads", "step"), VARIANTS)
 
 _MEAN = "t / params.length"
 
@@ -61,6 +60,9 @@ SUMMABLE = ("float32", "float16", "int32", "uint32", "int64", "uint64")
 
 _OF_COLUMNS = ("columns", "shared")
 """The forms of the kernel that read four neighboring columns at once."""
+
+_WORDS = ("f32", "i32", "u32")
+"""The types of values of which invocations combine several at once."""
 
 _MOST_SERIAL = 4096
 """Items one invocation folds at most: 128 blocks of 32, which keeps float32 sums within some 160 roundings of exact."""
@@ -114,16 +116,20 @@ def reduce_calls(
         rows_of, copy = side_by_side(view, source.resource, source.element, low.target, f"{key} side by side")
         source = ReduceTensor(rows_of, source.element, (view.kept.size, view.reduced.size))
         return [copy, *reduce_calls(low, step, source, (1,), target, key=key, length=length, shift=shift, variant=variant)]
+    shares = None if variant else _shared_columns(low, step, source, view)
+    if shares:
+        across = SHARING_INVOCATIONS // shares.lanes * QUAD
+        reason = f"workgroups share {across} neighboring columns ({view.kept.size} rows of {view.reduced.size})"
+        variant = Variant("workgroup", shares.lanes, reason, columns=True)
     variant = variant or _choose(low, step, source, view)
     plain = variant.lanes == 1
     item = _item_size(step, view, variant)
     items, rows = view.reduced.size // item, view.kept.size
-    # An invocation of the plain variant makes four results.
-    parts = max(needed, number_of_parts(-(-rows // QUAD) if plain else rows, items, variant.lanes, low.target))
-    if parts > 1 and needed == 1 and _shares_columns(step, source, view, variant, low):
-        reason = f"workgroups share rows of {SHARED_COLUMNS} columns ({rows} rows of {items})"
-        variant = Variant("workgroup", COLUMN_SHARES, reason, columns=True)
-        parts = -(-items // low.target.costs.rows.most_shared_rows)
+    if shares:
+        parts = max(shares.parts, -(-items // (shares.lanes * _MOST_SERIAL)))
+    else:
+        # An invocation of the plain variant makes four results.
+        parts = max(needed, number_of_parts(-(-rows // QUAD) if plain else rows, items, variant.lanes, low.target))
     chunk = -(-items // parts) * item
     # 8-bit results share a word, which invocations that make one result each cannot write.
     packed = ELEMENTS[target.element].size_bytes == 1 and not plain
@@ -164,17 +170,14 @@ def _choose(low: Lowering, step: ReductionStep, source: ReduceTensor, view: RowV
     return variant
 
 
-def _shares_columns(step: ReductionStep, source: ReduceTensor, view: RowView, variant: Variant, low: Lowering) -> bool:
-    """Return whether workgroups can share the rows of neighboring columns, which the costs prefer to parts of rows."""
+def _shared_columns(low: Lowering, step: ReductionStep, source: ReduceTensor, view: RowView) -> SharedColumns | None:
+    """Return how workgroups share the rows of neighboring columns. None if they cannot, or the costs prefer other variants."""
     whole = padded_bytes(math.prod(source.shape) * ELEMENTS[source.element].size_bytes)
-    fits = whole <= low.caps.limit("max-storage-buffer-binding-size")
-    shares = (
-        step.type in ("f32", "i32", "u32")
-        and fits
-        and low.forced_variant is None
-        and low.target.costs.rows.most_shared_rows > 0
-    )
-    return shares and _form(step, view, variant) == "columns"
+    if step.type not in _WORDS or not view.columns or not view.rows_are_quads or low.forced_variant is not None:
+        return None
+    if whole > low.caps.limit("max-storage-buffer-binding-size"):
+        return None
+    return low.target.costs.rows.shared_columns(view.kept.size // QUAD, view.reduced.size)
 
 
 def _form(step: ReductionStep, view: RowView, variant: Variant) -> str:
@@ -225,7 +228,7 @@ def _reduce_call(
     elif form == "shared":
         counted: Field = ("outputs", "u32", outputs)
         launch, work = (counted,), None
-        grid = grid_1d(-(-outputs // SHARED_COLUMNS), low.caps)
+        grid = grid_1d(-(-outputs // (SHARING_INVOCATIONS // variant.lanes * QUAD)), low.caps)
     else:
         launch, grid = row_launch(shape, outputs, low.target, "outputs", iterations)
         work = row_work(shape, outputs, low.target, reach, "outputs", iterations)
@@ -245,6 +248,7 @@ def _reduce_call(
         variant=variant.name,
         form=form,
         rows=shape,
+        loads=low.target.costs.rows.loads if step.type in _WORDS else 1,
         step=step,
     )
     reason = variant.reason + (f", in {parts} parts" if parts > 1 else "")
