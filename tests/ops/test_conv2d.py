@@ -29,6 +29,7 @@ from tests.targets import DEFAULT_TARGET
 from tests.unit.test_tuning import asked
 from webnn_wgpu.core.errors import MLTypeError, OperationError
 from webnn_wgpu.costs import Target
+from webnn_wgpu.costs.depthwise import DepthwiseTimes
 from webnn_wgpu.costs.tiles import BLOCK_TILES, BlockTile
 from webnn_wgpu.kernels.packing import Chain as PackingChain
 from webnn_wgpu.kernels.packing import PanelTexture
@@ -143,7 +144,14 @@ def test_chosen_variant_on_every_profile(profile: str, layout: str) -> None:
 
 
 @LAYOUT
-def test_depthwise_kernels_of_hardware(device: Device, layout: str) -> None:
+@pytest.mark.parametrize("pixels", [(2, 4), (1, 4), (1, 2), (1, 1)])
+def test_depthwise_kernels_of_hardware(
+    device: Device, layout: str, pixels: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forced(times: object, size: object, step: int, possible: Sequence[tuple[int, int]]) -> tuple[int, int]:
+        return pixels if pixels in possible else possible[0]
+
+    monkeypatch.setattr(DepthwiseTimes, "pixels", forced)
     rng = np.random.default_rng(4)
     for case in DEPTHWISE:
         inputs, attrs = case.operands(rng, "conv2d", layout), case.attrs(layout)

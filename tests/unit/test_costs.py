@@ -117,6 +117,32 @@ def test_products_and_winograd_go_by_the_cores_of_the_device(device: str, cores:
     assert costs.products.blocks.multiply_adds == rates.core_multiply_adds == (64 if "Intel" in device else 128)
 
 
+def test_an_invocation_has_fewer_depthwise_pixels_where_invocations_are_few() -> None:
+    convolutions = Target.of(Caps(adapter_type="DiscreteGPU")).costs.convolutions
+
+    def pixels(side: int, channels: int, taps: int) -> tuple[int, int]:
+        size = ConvolutionSize(
+            transposed=False,
+            nhwc=True,
+            images=1,
+            groups=channels,
+            depth=1,
+            columns=1,
+            input=(side, side),
+            output=(side, side),
+            kernel=(taps, taps),
+            strides=(1, 1),
+            dilations=(1, 1),
+            padding=(taps // 2, taps // 2),
+        )
+        return convolutions.depthwise_pixels(size, 1, [(2, 4), (1, 4), (1, 2), (1, 1)])
+
+    assert pixels(112, 96, 3) == pixels(112, 192, 7) == (2, 4)
+    assert pixels(14, 384, 3) == pixels(7, 768, 7) == (1, 2)
+    assert convolutions.writes_out_taps(49, 2)
+    assert not convolutions.writes_out_taps(49, 8)
+
+
 def test_rows_of_attention_fill_a_gpu_by_tiles_before_its_keys_are_divided() -> None:
     attention = Target.of(Caps(adapter_type="DiscreteGPU")).costs.attention
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .sizes import Choice
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from .products import ProductCosts
     from .sizes import ConvolutionSize
@@ -25,22 +25,17 @@ class ConvolutionCosts(ABC):
         winograd_part_bytes: the minimum size of the intermediate results of a part in bytes, if Winograd's algorithm processes
             the patches in several parts.
         most_winograd_parts: parts at most.
-        written_taps, written_width: most taps, and most taps in a row, that the depthwise kernel has written out instead of
-            a loop.
+        written_width: most taps in a row that the depthwise kernel has written out instead of a loop.
         wide_taps: taps in a row from which on neighboring pixels share most of their inputs, so that an invocation of the
             depthwise kernel may compute eight pixels.
-        depthwise_shared_items: invocations that the depthwise kernel must have for each to compute pixels of several rows, or
-            eight pixels of one, which share their reads.
         taps_in_texture: whether the depthwise kernel reads constant filters from a texture.
     """
 
     products: ProductCosts
     winograd_part_bytes: int
     most_winograd_parts: int
-    written_taps: int
     written_width: int
     wide_taps: int
-    depthwise_shared_items: int
     taps_in_texture: bool
 
     def choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:
@@ -60,6 +55,25 @@ class ConvolutionCosts(ABC):
     @abstractmethod
     def _choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:
         """Return the variant for a convolution of several taps and channels in a group."""
+
+    @abstractmethod
+    def depthwise_pixels(self, size: ConvolutionSize, step: int, possible: Sequence[tuple[int, int]]) -> tuple[int, int]:
+        """Return the rows and columns of pixels that an invocation of the depthwise kernel computes.
+
+        Args:
+            size: the convolution.
+            step: input pixels from one pixel to the next, if pixels share their input. Otherwise 0.
+            possible: pairs of rows and columns, the largest first.
+        """
+
+    @abstractmethod
+    def writes_out_taps(self, taps: int, pixels: int) -> bool:
+        """Return whether the depthwise kernel has all taps written out instead of a loop over rows of taps.
+
+        Args:
+            taps: the number of taps.
+            pixels: the pixels of an invocation.
+        """
 
     def winograd_parts(self, size: ConvolutionSize) -> int:
         """Return the number of parts in which Winograd's algorithm processes the patches of 2 x 2 output pixels."""

@@ -15,6 +15,7 @@ from .attention import DECODE_ROWS, AttentionCosts
 from .block_times import BlockTimes
 from .convolutions import ConvolutionCosts
 from .devices import cores_of
+from .depthwise import MOST_WRITTEN_PRODUCTS, DepthwiseTimes
 from .few_rows import MOST_ROWS
 from .model import PORTABLE_ITERATIONS, Costs, LaunchCosts, PassCosts, RuntimeCosts, ScatterCosts, SharingCosts
 from .products import ProductCosts, SubgroupTimes
@@ -23,7 +24,7 @@ from .rows import SHARING_INVOCATIONS, PoolingCosts, RowCosts, SharedColumns
 from .sizes import UNLIMITED, Choice, ConvolutionSize, ProductSize
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
 # Assumed.
 _PASSES = PassCosts(
@@ -136,6 +137,10 @@ _WORTHWHILE_SHARE = 0.75
 """The share of a convolution's time that Winograd's algorithm may take by its estimate, which errs."""
 
 
+_LOADS_NS = 700.0
+"""Time until the loads that an invocation issues together have arrived, from the memory or the cache that cores share."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class HardwareConvolutions(ConvolutionCosts):
     """Costs of convolutions on a GPU.
@@ -168,9 +173,16 @@ class HardwareConvolutions(ConvolutionCosts):
             return Choice("plain", f"hardware GPU, {size.columns} output channel(s) per group")
         return Choice("tiled", "hardware GPU: tiles in workgroup memory")
 
+    def depthwise_pixels(self, size: ConvolutionSize, step: int, possible: Sequence[tuple[int, int]]) -> tuple[int, int]:
+        """Return the pixels with the shortest time."""
+        bytes_per_ns = self.rates.cores * _CORE_BYTES_PER_NS
+        times = DepthwiseTimes(cores=self.rates.cores, bytes_per_ns=bytes_per_ns, loads_ns=_LOADS_NS)
+        return times.pixels(size, step, possible)
 
-_LOADS_NS = 700.0
-"""Time until the loads that an invocation issues together have arrived, from the memory or the cache that cores share."""
+    def writes_out_taps(self, taps: int, pixels: int) -> bool:
+        """Return whether the products are few enough."""
+        return taps * pixels <= MOST_WRITTEN_PRODUCTS
+
 
 _SHARING_NS = 300.0
 """Time in which the invocations of a workgroup combine their values: five or six barriers."""
@@ -365,13 +377,9 @@ def costs_of(caps: Caps) -> Costs:
             # Estimated: a part is to have work for all cores, and to stay in the cache that they share.
             winograd_part_bytes=1 << 24,
             most_winograd_parts=UNLIMITED,
-            # Assumed: these two.
-            written_taps=9,
-            written_width=7,
+            written_width=7,  # assumed
             # Eight pixels of two rows take 200 registers.
             wide_taps=UNLIMITED,
-            # Estimated: 160 subgroups of 32, two for each SIMD of a GPU with 40 compute units.
-            depthwise_shared_items=160 * 32,
             taps_in_texture=False,
         ),
         # Assumed, but for these. `few_elements`: a core reads as many elements of 4 bytes in the time of a dispatch that combines

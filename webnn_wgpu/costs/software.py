@@ -21,7 +21,7 @@ from .rows import PoolingCosts, RowCosts
 from .sizes import UNLIMITED, Choice, ConvolutionSize, ProductSize
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
 _PASSES = PassCosts(
     channels_last_product_ns=0.01,
@@ -112,6 +112,18 @@ class SoftwareConvolutions(ConvolutionCosts):
         if "implicit" in possible:
             return Choice("implicit", f"software adapter with subgroups of {self.products.lanes}")
         return Choice("plain", "software adapter without subgroups: sums in registers")
+
+
+    def depthwise_pixels(self, size: ConvolutionSize, step: int, possible: Sequence[tuple[int, int]]) -> tuple[int, int]:
+        """Return the most pixels, which share most loads."""
+        return possible[0]
+
+    def writes_out_taps(self, taps: int, pixels: int) -> bool:
+        """Return whether there are 9 taps at most.
+
+        A loop over rows takes hardly longer, and 5 x 5 taps take half the time to compile with it.
+        """
+        return taps <= 9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,12 +264,9 @@ def costs_of(caps: Caps) -> Costs:
             # The intermediate results of a part stay in a core's cache. Threads wait for each other at the end of each part.
             winograd_part_bytes=1 << 19,
             most_winograd_parts=3,
-            # A loop over taps in a row takes twice the time. A loop over rows takes hardly longer, and 5 x 5 taps take half
-            # the time to compile with it.
-            written_taps=9,
+            # A loop over taps in a row takes twice the time.
             written_width=7,
             wide_taps=7,
-            depthwise_shared_items=1,
             taps_in_texture=True,
         ),
         # For a second kernel the range of elements takes as long as some ten thousand loads.

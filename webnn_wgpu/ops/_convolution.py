@@ -349,14 +349,16 @@ def _depthwise_call(low: Lowering, size: ConvolutionSize, calls: list[KernelCall
     whole = channels % QUAD == 0 if size.nhwc else out_width % QUAD == 0
     costs = low.target.costs.convolutions
     width = size.kernel[1] if size.kernel[1] <= costs.written_width else 0
-    height = size.kernel[0] if width and size.taps <= costs.written_taps else 0
     step = size.strides[1] if set(size.dilations) == {1} and not size.transposed else 0
     step = step if size.strides[0] == step <= (2 if width else 1) else 0
-    rows = 2 if out_height > 1 and width and step == 1 else 1
-    columns = 2 * QUAD if width >= costs.wide_taps and out_width > QUAD else QUAD
-    shared_items = size.images * -(-out_height // rows) * -(-out_width // columns) * -(-channels // QUAD)
-    if not size.nhwc or step == 0 or shared_items < costs.depthwise_shared_items:
-        rows, columns = 1, QUAD
+    pixels = [(1, QUAD)]
+    if size.nhwc and width:
+        pixels += [(1, QUAD // 2), (1, 1)]
+    if size.nhwc and step:
+        columns = 2 * QUAD if width >= costs.wide_taps and out_width > QUAD else QUAD
+        pixels.insert(0, (2 if out_height > 1 and width and step == 1 else 1, columns))
+    rows, columns = costs.depthwise_pixels(size, step, pixels)
+    height = size.kernel[0] if width and costs.writes_out_taps(size.taps, rows * columns) else 0
     weights = filter_in(low, size, "hwigo", calls)
     packing = _tap_texture(low, size) if size.nhwc and whole else None
     if packing:
