@@ -108,6 +108,12 @@ class AttentionTile:
 DECODE_ROWS = 8
 """Most rows of a workgroup of the `decode` kernel."""
 
+DECODE_KEYS = 64
+"""Keys that the invocations of a workgroup of the `decode` kernel share at once, for each key of an invocation."""
+
+_DECODE_COLUMNS = 256
+"""Elements of a key's head that an invocation of it loads at once, four times: 16 quads of keys and 16 of values."""
+
 _VALUE_QUADS = 256
 """Most quads of values in workgroup memory at once, unless one step takes more."""
 
@@ -223,7 +229,7 @@ class AttentionCosts(ABC):
         candidates = [(tile, 1) for tile in whole] + [(tile, -(-keys // tile.keys)) for tile in full]
         return next((tile for tile, parts in candidates if keeps_busy(tile, parts)), full[-1])
 
-    def decode_part(self, rows: int, keys: int, units: int) -> tuple[int, int]:
+    def decode_part(self, rows: int, keys: int, units: int, columns: int) -> tuple[int, int]:
         """Return the number of keys that an invocation of the `decode` kernel has at once, and the number of keys of a part.
 
         Where the keys have several parts, these are so short that they keep the device busy.
@@ -232,13 +238,18 @@ class AttentionCosts(ABC):
             rows: rows of a unit.
             keys: the number of keys.
             units: the number of units without a division of the keys.
+            columns: the width of a head, of queries or values, whichever is wider.
         """
+        # The products fit workgroup memory, and what an invocation loads at once fits registers.
+        own_keys = max(1, min(DECODE_ROWS // rows, _DECODE_COLUMNS // columns))
         part = self.decode_keys
-        while keys > self.decode_keys and part > 64 and units * -(-keys // part) < self.busy_workgroups:
+        while (
+            keys > max(part, 2 * DECODE_KEYS * own_keys)
+            and part > DECODE_KEYS
+            and units * -(-keys // part) < self.busy_workgroups
+        ):
             part //= 2
-        # As many products as two rows of 16 keys are in registers.
-        own_keys = next(own for own in (16, 8, 4) if own * rows <= 4 * DECODE_ROWS)
-        return min(own_keys, part // 16), part
+        return min(own_keys, -(-min(keys, part) // DECODE_KEYS)), part
 
     def parts_of_keys(self, units: int, keys: int) -> int:
         """Return the number of invocations or workgroups that share the keys of a unit, given the number of units."""

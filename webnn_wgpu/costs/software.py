@@ -113,7 +113,6 @@ class SoftwareConvolutions(ConvolutionCosts):
             return Choice("implicit", f"software adapter with subgroups of {self.products.lanes}")
         return Choice("plain", "software adapter without subgroups: sums in registers")
 
-
     def depthwise_pixels(self, size: ConvolutionSize, step: int, possible: Sequence[tuple[int, int]]) -> tuple[int, int]:
         """Return the most pixels, which share most loads."""
         return possible[0]

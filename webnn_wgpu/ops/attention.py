@@ -16,7 +16,7 @@ import numpy as np
 from ..core.data_types import FLOATS
 from ..core.errors import OperationError
 from ..costs import Choice
-from ..costs.attention import DECODE_ROWS, AttentionTile
+from ..costs.attention import DECODE_KEYS, DECODE_ROWS, AttentionTile
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels import select
@@ -38,7 +38,7 @@ _PARAMS = {
     "subgroup": ("lanes", "rows", "key_quads", "quads", "whole"),
     "queries": ("lanes", "keys", "quads", "whole"),
     "tiled": ("tile", "one_mask"),
-    "decode": ("rows", "own_keys"),
+    "decode": ("rows", "own_keys", "own_values", "steps"),
     "plain": ("rows", "quads"),
 }
 VARIANTS = tuple(_PARAMS)
@@ -46,6 +46,12 @@ VARIANTS = tuple(_PARAMS)
 
 _TEMPLATES = {v: KernelTemplate(f"attention.{v}", _PARAMS[v]) for v in VARIANTS}
 COMBINE = KernelTemplate("attention.combine")
+
+_DECODE_INVOCATIONS = 256
+"""Invocations of a workgroup of the `decode` kernel."""
+
+_DECODE_LOADS = 16
+"""Most quads of keys that an invocation of it loads at once."""
 
 MOST_COLUMNS = 256
 """Widest head of values whose sums the variants other than `plain` hold in registers."""
@@ -266,7 +272,7 @@ class _Lowering:
         if plan.variant == "tiled":
             kernel.params |= {"tile": plan.tile, "one_mask": self._has_one_mask()}
         elif plan.variant == "decode":
-            kernel.params |= {"rows": plan.rows, "own_keys": plan.own_keys}
+            kernel.params |= {"rows": plan.rows, "own_keys": plan.own_keys, **self._loads_of_decode(plan.own_keys)}
         else:
             kernel.params["quads"] = plan.quads
         if plan.variant in _IN_SUBGROUPS:
@@ -281,6 +287,17 @@ class _Lowering:
                 kernel.features.append("subgroup-barrier")
         reason = plan.reason + (f", keys in {parts} parts" if parts > 1 else "")
         return [kernel.call(_TEMPLATES[plan.variant], grid_1d(workgroups, self.low.caps), reason), *combine]
+
+    def _loads_of_decode(self, own_keys: int) -> dict[str, int]:
+        """Return the parameters of the `decode` kernel that say how much an invocation loads at once.
+
+        These are `own_values`, the quads of keys whose values it sums up for each block of keys, and `steps`, the quads of a
+        key that it multiplies.
+        """
+        shares = _DECODE_INVOCATIONS // (self.v.size // QUAD)
+        quads = DECODE_KEYS // QUAD * own_keys
+        steps, rest = divmod(self.q.size, 4 * QUAD)
+        return {"own_values": -(-quads // shares), "steps": 0 if rest or steps * own_keys > _DECODE_LOADS else steps}
 
     def _bind_optional(self, kernel: ProductKernel, plan: _Plan) -> None:
         """Bind mask and length, and declare the position of a query among the keys."""
@@ -350,7 +367,8 @@ class _Lowering:
         variant, reason = choice.variant, choice.reason
         if variant == "decode":
             rows = min(self.rows, DECODE_ROWS)
-            own_keys, part_keys = self.costs.decode_part(rows, self.k.length, self._units(rows))
+            columns = max(self.q.size, self.v.size)
+            own_keys, part_keys = self.costs.decode_part(rows, self.k.length, self._units(rows), columns)
             return _Plan(variant=variant, reason=reason, rows=rows, part_keys=part_keys, own_keys=own_keys)
         if variant == "plain":
             quads = min(16, -(-self.v.size // QUAD))
