@@ -239,6 +239,39 @@ def test_rows_that_share_what_is_read(device: Device, rows: int) -> None:
     assert_within(run_plan(device, plan, arrays), by_hand(arrays).astype(np.float32), "ATOL", 4e-6)
 
 
+@pytest.mark.parametrize(
+    ("rows", "sizes", "keys", "loads"),
+    [
+        # A block of some keys, whose queries stay in registers.
+        (1, (64, 64), 129, (3, 3, 4)),
+        # Invocations that have no share of the sums, and a step of a key that is not whole.
+        (1, (20, 96), 600, (1, 2, 0)),
+        # Queries that are loaded for each key, and several blocks.
+        (8, (64, 64), 200, (1, 1, 4)),
+        # A key for which there are not enough registers.
+        (2, (272, 256), 70, (1, 4, 0)),
+        (1, (256, 4), 70, (1, 1, 16)),
+        (5, (32, 128), 65, (1, 2, 2)),
+    ],
+)
+def test_loads_of_few_rows(
+    device: Device, rows: int, sizes: tuple[int, int], keys: int, loads: tuple[int, int, int]
+) -> None:
+    arrays = qkv((rows, 1), 1, keys, sizes)
+    plan = plan_of(as_hardware(device.caps), "x.attention", [*arrays, None, None], {}, {"x.attention": "decode"})
+    spec = plan.dispatches[0].spec
+    assert tuple(map(spec.param, ("own_keys", "own_values", "steps"))) == loads
+    assert_within(run_plan(device, plan, arrays), by_hand(arrays).astype(np.float32), "ATOL", 4e-6)
+
+
+def test_an_infinite_value_of_the_last_key(device: Device) -> None:
+    arrays = qkv((1, 1), 1, 64, (16, 16))
+    arrays[2][0, 0, -1, 3] = np.inf
+    for variant in ("decode", "plain"):
+        result = check_op(device, "x.attention", [*arrays, None, None], {}, forced={"x.attention": variant}, tolerance=64)[0]
+        assert np.isinf(result[0, 0, 0]).nonzero()[0].tolist() == [3]
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("queries", [1, 33])
 def test_long_keys(device: Device, queries: int, variant: str) -> None:

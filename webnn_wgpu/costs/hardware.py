@@ -394,7 +394,7 @@ def costs_of(caps: Caps) -> Costs:
             range_loads=8,
             rates=rates,
         ),
-        pooling=HardwarePooling(many_results=4 * 16384, shared_window=32, most_written=9),
+        pooling=HardwarePooling(many_results=4 * 16384, shared_window=32, most_written=25),
         attention=HardwareAttention(
             # Estimated: two workgroups of two subgroups on each core.
             busy_workgroups=2 * cores,
