@@ -383,8 +383,8 @@ def costs_of(caps: Caps) -> Costs:
             taps_in_texture=False,
         ),
         # Assumed, but for these. `few_elements`: a core reads as many elements of 4 bytes in the time of a dispatch that
-        # combines the results of others. `loads`: four quads take 16 registers. `range_loads`: an invocation of the only workgroup has
-        # the most registers. `many_results` is estimated: a GPU has more invocations to keep busy.
+        # combines the results of others. `loads`: four quads take 16 registers. `range_loads`: the invocations of the only
+        # workgroup have the most registers. `many_results` is estimated: a GPU has more invocations to keep busy.
         rows=HardwareRows(
             short_row=32,
             many_rows=64,
