@@ -1,18 +1,16 @@
 """Kernels written for float16, on devices that do not have it.
 
-Arithmetic is done in float32 in any case: the emulation changes only the storage of elements and the rounding of results. Two
-elements share a word, which `shaders/lib/tensor.wgsl.j2` packs and unpacks. The rounding operates on bits
-(`shaders/lib/math/half.wgsl`), so that results are the same to the last bit.
+Arithmetic is done in float32 in any case: the emulation changes only the storage of elements. Two elements share a word, which
+`shaders/lib/tensor.wgsl.j2` packs and unpacks by their bits (`shaders/lib/math/half.wgsl`), so that results are the same to the
+last bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import replace
 
 from ..core.caps import Caps
 from .element import ELEMENTS
-from .expression import Expression
 from .spec import KernelSpec
 
 _FEATURE = ELEMENTS["float16"].feature
@@ -23,10 +21,4 @@ def emulated(spec: KernelSpec, caps: Caps) -> KernelSpec:
     if _FEATURE in caps.features or _FEATURE not in spec.features:
         return spec
     bindings = tuple(replace(b, element="half") if b.element == "float16" else b for b in spec.bindings)
-    declared = bindings != spec.bindings
-
-    def adapted(value: Hashable) -> Hashable:
-        return value.with_halves(declared=declared) if isinstance(value, Expression) else value
-
-    params = tuple((name, adapted(value)) for name, value in spec.params)
-    return replace(spec, bindings=bindings, params=params, features=tuple(f for f in spec.features if f != _FEATURE))
+    return replace(spec, bindings=bindings, features=tuple(f for f in spec.features if f != _FEATURE))

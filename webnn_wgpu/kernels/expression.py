@@ -106,7 +106,7 @@ class Expression:
         result: name of the step or argument that is its value.
         type: WGSL type of the value.
         lib: files of `shaders/lib/math` that it calls.
-        features: WebGPU features that the data types of its arguments and steps need.
+        features: WebGPU features that the data types of its arguments and steps need. float16 needs none: WGSL computes it in f32.
     """
 
     args: tuple[tuple[str, str], ...]
@@ -127,20 +127,6 @@ class Expression:
     def __getstate__(self) -> dict[str, object]:
         # Another process hashes texts otherwise.
         return {name: value for name, value in vars(self).items() if name != "_hash"}
-
-    def with_halves(self, *, declared: bool) -> Expression:
-        """Return the same function without the type f16, with a rounding that operates on bits.
-
-        Args:
-            declared: whether the kernel has the library file `half` already.
-        """
-        steps = tuple(replace(step, code=step.code.rewritten(_in_halves)) for step in self.steps)
-        lib = self.lib if declared or steps == self.steps else (*self.lib, "half")
-        return replace(self, steps=steps, lib=lib, features=tuple(f for f in self.features if f != ELEMENTS["float16"].feature))
-
-
-def _in_halves(value: Term) -> Term:
-    return replace(value, data_type="half") if isinstance(value, Rounded) and value.data_type == "float16" else value
 
 
 class ExpressionBuilder:
@@ -181,7 +167,8 @@ class ExpressionBuilder:
         code = formula.applied(given, f"{name}_")
         code = Rounded(code, data_type) if data_type in ROUNDED else code
         self._steps.append(LetStatement(name, ELEMENTS[data_type].value, code))
-        self._lib += [file for file in formula.lib if file not in self._lib]
+        files = (*formula.lib, "round_float16") if data_type == "float16" else formula.lib
+        self._lib += [file for file in files if file not in self._lib]
         self._types[name] = data_type
         return name
 
@@ -198,7 +185,7 @@ class ExpressionBuilder:
             result=result,
             type=ELEMENTS[self._types[result]].value,
             lib=tuple(sorted(self._lib)),
-            features=tuple(sorted({ELEMENTS[data_type].feature for data_type in self._types.values()} - {""})),
+            features=tuple(sorted({e.feature for e in map(ELEMENTS.__getitem__, self._types.values()) if e.value == e.word} - {""})),
         )
 
     def _is_float(self, name: str) -> bool:

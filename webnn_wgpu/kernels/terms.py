@@ -221,7 +221,7 @@ class Rounded(_Around):
     """A value rounded to a data type that WGSL computes in a wider one, as if it had been stored.
 
     Attributes:
-        data_type: one of `ROUNDED`, or `half`: float16 on a device without it, by way of the bits.
+        data_type: one of `ROUNDED`.
     """
 
     data_type: str
@@ -231,7 +231,8 @@ class Rounded(_Around):
             return f"({Infix('&', self.value, Numeral('0xffu'))})"
         if self.data_type == "int8":
             return f"extractBits({self.value}, 0u, 8u)"
-        return f"half_rounded(({self.value}))" if self.data_type == "half" else f"f32(f16({self.value}))"
+        # Not f32(f16(x)): some compilers leave both conversions out.
+        return f"round_float16({self.value})"
 
 
 ROUNDED = ("float16", "int8", "uint8")

@@ -28,8 +28,3 @@ fn half_value(h: u32) -> f32 {
     let bits = select(select(normal, special, magnitude >= 0x7c00u), subnormal, magnitude < 0x400u);
     return bitcast<f32>(bits | ((h & 0x8000u) << 16u));
 }
-
-// x rounded to float16.
-fn half_rounded(x: f32) -> f32 {
-    return half_value(half_bits(x));
-}

@@ -3,7 +3,8 @@
 fn pow_f32(x: f32, y: f32) -> f32 {
     // log|x| = t1 + t2, t1 being 12 bits long and t2 good to about 2^-33 of it, because the error is
     // multiplied by y. That takes exact products and differences, which head_f32 provides.
-    let split = log_split_f32(abs(x));
+    // The magnitude is taken by its bits, because abs() may take a subnormal number for 0.
+    let split = log_split_f32(bitcast<f32>(abs_bits_f32(x)));
     // log(m) = 2 (s + s^3 / 3 + ...) for s = (m - 1) / (m + 1), |s| < 0.172, s = sh + sl.
     let f = split.m - 1.0;
     let d = split.m + 1.0;
