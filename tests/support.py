@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import re
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
+import wgpu
 
 import webnn_wgpu as wn
 from webnn_wgpu.accuracy.distance import assert_within
 from webnn_wgpu.core.caps import DEFAULT_LIMITS
 from webnn_wgpu.core.data_types import FLOATS
+from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.ir.graph import Array, Graph, Node, Origin, Value, frozen_array
 from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.ir.verify import verify
+from webnn_wgpu.kernels.select import SUBGROUP_SIZES
 from webnn_wgpu.kernels.tuning import Tuning
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.passes import run_passes
@@ -74,6 +81,34 @@ def profile_context(name: str) -> wn.MLContext:
     gpu = open_profile(name).gpu
     with _settings_of(name):  # the package forgets a device with its last context
         return wn.ml.create_context(gpu)
+
+
+def new_context() -> wn.MLContext:
+    """Return a context on a device that is opened for it, on the default adapter, without a warning if that is software."""
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        return wn.ml.create_context()
+
+
+def software_adapter() -> wgpu.GPUAdapter:
+    """Return a software adapter; skip the test where there is none."""
+    for adapter in adapters():
+        if adapter.info["adapter_type"] == "CPU":
+            return adapter
+    pytest.skip("the test is about software adapters, and there is none here")
+
+
+def lacks_variant(error: BaseException) -> bool:
+    """Return whether a test failed because it forces a variant that is written for smaller subgroups than the adapter has."""
+    if not isinstance(error, OperationError) or "the forced kernel variant cannot be had" not in str(error):
+        return False
+    lanes = open_profile("full").caps.subgroup_size
+    return lanes not in SUBGROUP_SIZES and re.search(rf"subgroup size (?:is )?{lanes}\b", str(error)) is not None
+
+
+def with_repository(repository: Path, **others: str) -> dict[str, str]:
+    """Return the environment of a process that finds the repository besides what this one finds."""
+    paths = [str(repository), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **others}
 
 
 def type_of(array: Array) -> TensorType:

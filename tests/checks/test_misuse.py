@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ import pytest
 
 import webnn_wgpu as wn
 from tests.specification import operators
+from tests.support import with_repository
 
 from .calls import BASES, PRESENT, Workplace
 from .misuse import misuses
@@ -53,7 +53,7 @@ def test_there_are_enough_invalid_uses() -> None:
 
 def test_no_invalid_use_crashes_or_hangs(repository: Path) -> None:
     command = [sys.executable, "-m", "tests.checks.sample", str(STEP), str(PATIENCE)]
-    environment = {**os.environ, "PYTHONPATH": str(repository)}
+    environment = with_repository(repository)
     done = subprocess.run(command, cwd=repository, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     tried = int(done.stdout.split()[-1])

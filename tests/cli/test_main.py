@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import webnn_wgpu
+from tests.support import with_repository
 from webnn_wgpu import cli
 from webnn_wgpu.cli import main
 from webnn_wgpu.cli.app import app
@@ -90,7 +90,7 @@ def test_the_command_optimizes_its_own_process() -> None:
 def python_dash_m(repository: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "webnn_wgpu", *arguments],
-        env={**os.environ, "PYTHONPATH": str(repository), **environment},
+        env=with_repository(repository, **environment),
         capture_output=True,
         text=True,
         check=False,

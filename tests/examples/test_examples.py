@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.optional import TFLITE
+from tests.support import with_repository
 from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def check(name: str, command: Sequence[str | Path], repository: Path, folder: Pa
     done = subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(repository)},
+        env=with_repository(repository),
         capture_output=True,
         text=True,
         check=False,

@@ -20,7 +20,7 @@ from wgpu.backends.wgpu_native import _api
 
 import webnn_wgpu as wn
 from tests.runtime import native
-from tests.support import new_profile
+from tests.support import new_context, new_profile
 
 from .abuses import SET
 from .programs import X, buffer, expected, network
@@ -207,7 +207,7 @@ def campaign(every: int, report: Callable[[str], None] = print) -> Counter[str]:
     """Let each `every`th call fail, for each kind of failure; return how many of each kind were injected."""
     logging.getLogger("wgpu").setLevel(logging.CRITICAL)
     counts: Counter[str] = Counter()
-    with wn.ml.create_context(device_type="cpu") as bystander:
+    with new_context() as bystander:
         close(bystander.compute(network(bystander), {"x": X})["y"])
         for kind in KINDS:
             seen: Counter[str] = Counter()

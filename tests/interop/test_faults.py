@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import webnn_wgpu as wn
-from tests.support import new_profile
+from tests.support import new_profile, with_repository
 from webnn_wgpu.runtime import device
 
 from .faults import KINDS, device_lost, failing
@@ -30,7 +29,7 @@ def test_whatever_fails_is_told_in_the_specifications_words(repository: Path) ->
     done = subprocess.run(
         [sys.executable, "-m", "tests.interop.faults", "--every", "6"],
         cwd=repository,
-        env={**os.environ, "PYTHONPATH": str(repository)},
+        env=with_repository(repository),
         capture_output=True,
         text=True,
         check=False,

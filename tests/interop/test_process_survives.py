@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.support import with_repository
 
 from .abuses import ABUSES
 
@@ -20,7 +21,7 @@ def test_abuse(name: str, repository: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.interop.abuses", name],
         cwd=repository,
-        env={**os.environ, "PYTHONPATH": str(repository)},
+        env=with_repository(repository),
         capture_output=True,
         text=True,
         check=False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from PIL import Image
 
 import webnn_wgpu as wn
 from tests.runtime.counting import HOST_COPIES, counted
+from tests.support import with_repository
 from webnn_wgpu.frontends import pygfx as bridge
 
 from .test_programs_of_ones_own import example
@@ -189,7 +189,7 @@ def test_the_picture_of_the_example(code: list[str], repository: Path, tmp_path:
     done = subprocess.run(
         [sys.executable, *code, str(repository / "examples" / "pygfx_filter.py")],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(repository)},
+        env=with_repository(repository),
         capture_output=True,
         text=True,
         check=False,

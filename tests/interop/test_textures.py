@@ -72,7 +72,9 @@ def test_light(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
         texture(gpu, format="rgba8unorm-srgb"), color_space="linear", layout="nhwc", channel_order="rgba"
     )
     got = own.read_tensor(light)[0]
-    np.testing.assert_allclose(got[..., :3], LIGHT[..., :3], atol=2e-3)
+    # Hardware decodes sRGB to half a step of a byte: that far may the byte be off that the light stands for.
+    bytes_ = 255 * np.where(got <= 0.0031308, got * 12.92, 1.055 * np.maximum(got, 0.0031308) ** (1 / 2.4) - 0.055)
+    assert np.abs(bytes_ - PIXELS)[..., :3].max() <= 0.5
     np.testing.assert_allclose(got[..., 3], NUMBERS[..., 3], atol=1e-7)
 
 
@@ -155,12 +157,13 @@ def grid(context: wn.MLContext, values: Any) -> wn.MLTensor:
 
 
 def test_gray_and_colormaps(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
-    values = grid(own, [[0, 1], [2, 4]])
+    # None of them lies halfway between two bytes, where hardware may take either.
+    values = grid(own, [[0, 1], [3, 4]])
     target = texture(gpu, np.zeros((2, 2, 4), np.uint8))
     own.tensor_to_texture(values, target, value_range=(0, 4))
-    assert pixels(gpu, target).tolist() == [[[v, v, v, 255] for v in row] for row in ((0, 64), (128, 255))]
+    assert pixels(gpu, target).tolist() == [[[v, v, v, 255] for v in row] for row in ((0, 64), (191, 255))]
     own.tensor_to_texture(values, target, value_range=(4, 0))
-    assert pixels(gpu, target)[..., 0].tolist() == [[255, 191], [128, 0]]
+    assert pixels(gpu, target)[..., 0].tolist() == [[255, 191], [64, 0]]
     own.tensor_to_texture(values, target, colormap="viridis", value_range=(0, 4))
     assert pixels(gpu, target)[[0, 1], [0, 1]].tolist() == [[0x44, 0x01, 0x54, 255], [0xFD, 0xE7, 0x25, 255]]
     colors = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1.0]])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ import onnx
 import pytest
 
 from examples.models import mlp
+from tests.support import with_repository
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,11 +33,7 @@ class Witness:
     def __call__(self, *arguments: str) -> dict[str, Any]:
         caches = self._folder / "caches"
         shutil.rmtree(caches, ignore_errors=True)
-        environment = os.environ | {
-            "PYTHONPATH": str(self._repository),
-            "XDG_CACHE_HOME": str(caches),
-            "MESA_SHADER_CACHE_DIR": str(caches / "mesa"),
-        }
+        environment = with_repository(self._repository, XDG_CACHE_HOME=str(caches), MESA_SHADER_CACHE_DIR=str(caches / "mesa"))
         environment.pop("LP_NUM_THREADS", None)  # what the user has set the package would not set anyway
         done = subprocess.run(
             [sys.executable, "-W", "ignore::RuntimeWarning", "-m", "tests.manners.witness", *arguments],

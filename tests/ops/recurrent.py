@@ -185,10 +185,11 @@ def check_activation(device: Device, name: str, activation: str, defaults: Seque
         "leakyRelu": {"alpha": 0.1},
         "linear": {"alpha": 0.5, "beta": 0.1},
     }
+    ways = [v for v in ("persistent", "subgroup_sequence", "steps") if v in variants_of(device)]
     for place in range(len(defaults)):
         activations: list[Any] = list(defaults)
         activations[place] = (activation, options.get(activation, {}))
-        way = (("persistent", "subgroup_sequence", "steps")[place], "CPU")
+        way = (ways[place % len(ways)], "CPU")
         data_type = FLOATS[place % 2]
         attrs = attributes(name, Sizes(), activations=activations)
         check(device, name, operands(name, Sizes(), data_type), attrs, way=way)

@@ -33,7 +33,7 @@ from webnn_wgpu.costs.depthwise import DepthwiseTimes
 from webnn_wgpu.costs.tiles import BLOCK_TILES, BlockTile
 from webnn_wgpu.kernels.packing import Chain as PackingChain
 from webnn_wgpu.kernels.packing import PanelTexture
-from webnn_wgpu.kernels.select import with_tiles
+from webnn_wgpu.kernels.select import supports, with_tiles
 from webnn_wgpu.kernels.select_convolution import VARIANTS, obstacle
 from webnn_wgpu.kernels.tuning import Measured, Tuning
 from webnn_wgpu.ops import OPS
@@ -91,7 +91,8 @@ def test_filter_layouts(device: Device, layout: str, filter_layout: str, constan
     rng = np.random.default_rng(2)
     grouped = Case(2, 2, 3, 4, (4, 5), (2, 3))
     for variant, case in (
-        *itertools.product(("plain", "implicit", "tiled"), (grouped, GENERAL[1])),
+        *itertools.product(("plain", "tiled"), (grouped, GENERAL[1])),
+        *((("implicit", grouped), ("implicit", GENERAL[1])) if supports(device.caps, "subgroup") else ()),
         *((name, own[0]) for name, own in CASES.items() if constant or name != "winograd"),
     ):
         inputs = case.operands(rng, "conv2d", layout, filter_layout)

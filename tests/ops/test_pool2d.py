@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.ops.movers import FOLDED_ELEMENTS, refusal, typed
 from tests.ops.rows import VARIANTS, as_hardware, plan_of, positive, run_plan, runs, variants_of
 from tests.support import PROFILES, check_op, op_graph, open_profile, random_array
+from tests.targets import SOFTWARE
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.data_types import ANY, FLOATS, MAX_DIMENSION
 from webnn_wgpu.core.errors import OperationError
@@ -180,14 +181,14 @@ def test_windows_that_no_invocation_can_take(device: Device, name: str) -> None:
     attrs = {"window_dimensions": [1, 69_990]}
     check(device, name, x, attrs, tolerance=32)
     check(device, name, np.moveaxis(np.repeat(x, 4, axis=1), 1, 3), {**attrs, "layout": "nhwc"}, tolerance=32)
-    for caps in (device.caps, Caps(adapter_type="CPU")):
+    for caps in (SOFTWARE, Caps(adapter_type="CPU")):
         assert set(variants_of(plan_of(caps, name, [x], attrs))) <= {"subgroup", "workgroup"}
         with pytest.raises(OperationError, match="forced kernel variant cannot be had"):
             plan_of(caps, name, [x], attrs, {"pool2d": "plain"})
-    assert variants_of(plan_of(as_hardware(device.caps), name, [x], attrs, {"pool2d": "plain"})) == ["plain"]
+    assert variants_of(plan_of(as_hardware(SOFTWARE), name, [x], attrs, {"pool2d": "plain"})) == ["plain"]
     huge = np.zeros((1, 1, 2, 2_000_000), np.float32)
     with pytest.raises(OperationError, match=r"pool2d\('test'\): too many elements are reduced to one for this device"):
-        plan_of(device.caps, name, [huge], {"window_dimensions": [2, 1_999_990]})
+        plan_of(SOFTWARE, name, [huge], {"window_dimensions": [2, 1_999_990]})
     # Small ones may not add up to too many either.
     many = positive(np.random.default_rng(3), "float32", (1, 1, 700, 700))
     many[..., 690:] = 2
@@ -283,16 +284,16 @@ def test_more_workgroups_than_a_grid_dimension_holds(device: Device) -> None:
     np.testing.assert_allclose(run_plan(device, plan, [few]), few.mean(axis=2, keepdims=True), rtol=1e-6)
 
 
-def test_choice_of_variant(device: Device) -> None:
+def test_choice_of_variant() -> None:
     large = {"window_dimensions": [50, 50], "strides": [2, 2]}
 
     def chosen(caps: Caps, data_type: str = "float32", shape: tuple[int, ...] = (1, 2, 60, 60), **attrs: Any) -> list[str]:
         return variants_of(plan_of(caps, "maxPool2d", [np.zeros(shape, data_type)], {**large, **attrs}))
 
-    hardware, plain_cpu = as_hardware(device.caps), Caps(adapter_type="CPU")
-    assert chosen(device.caps) == ["subgroup"]
-    assert chosen(device.caps, "uint8") == ["subgroup"]
-    assert chosen(device.caps, "int64") == ["plain"]
+    hardware, plain_cpu = as_hardware(SOFTWARE), Caps(adapter_type="CPU")
+    assert chosen(SOFTWARE) == ["subgroup"]
+    assert chosen(SOFTWARE, "uint8") == ["subgroup"]
+    assert chosen(SOFTWARE, "int64") == ["plain"]
     assert chosen(hardware) == ["workgroup"]
     assert chosen(plain_cpu) == ["plain"]
     assert chosen(hardware, window_dimensions=[3, 3]) == ["plain"]

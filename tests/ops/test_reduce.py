@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.ops.movers import refusal, typed
 from tests.ops.rows import VARIANTS, as_hardware, plan_of, positive, run_plan, runs, variants_of
 from tests.support import PROFILES, check_op, op_graph, open_profile
+from tests.targets import SOFTWARE
 from webnn_wgpu.accuracy.distance import assert_within
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
@@ -158,7 +159,7 @@ def test_workgroups_of_gpus_share_the_rows_of_columns(
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_more_rows_than_a_grid_dimension(device: Device, variant: str) -> None:
     x = positive(np.random.default_rng(5), "float32", (70_001, 4))
-    plan = plan_of(as_hardware(device.caps), "reduceSum", [x], {"axes": [1]}, {"reduce": variant})
+    plan = plan_of(as_hardware(SOFTWARE), "reduceSum", [x], {"axes": [1]}, {"reduce": variant})
     assert variant == "plain" or plan.dispatches[0].grid[1] > 1
     assert_within(run_plan(device, plan, [x]), x.sum(axis=1, dtype=np.float64).astype(np.float32), "ULP", 4)
 
@@ -220,26 +221,26 @@ def test_any_shape_and_axes(device: Device, shape: list[int], data: st.DataObjec
     check_op(device, name, [np.asarray(x)], attrs, forced=forced, tolerance=0)
 
 
-def test_choice_of_variant(device: Device) -> None:
+def test_choice_of_variant() -> None:
     def chosen(caps: Caps, shape: tuple[int, ...], axes: list[int], data_type: str = "float32") -> list[str]:
         return variants_of(plan_of(caps, "reduceMax", [np.zeros(shape, data_type)], {"axes": axes}))
 
-    hardware, plain_cpu = as_hardware(device.caps), Caps(adapter_type="CPU")
-    assert chosen(device.caps, (64, 128), [1]) == ["subgroup"]
-    assert chosen(device.caps, (64, 128), [1], "int64") == ["plain"]
+    hardware, plain_cpu = as_hardware(SOFTWARE), Caps(adapter_type="CPU")
+    assert chosen(SOFTWARE, (64, 128), [1]) == ["subgroup"]
+    assert chosen(SOFTWARE, (64, 128), [1], "int64") == ["plain"]
     assert chosen(hardware, (64, 128), [1]) == ["workgroup"]
     assert chosen(hardware, (64, 128), [1], "uint8") == ["workgroup", "plain"]
     assert chosen(plain_cpu, (64, 128), [1]) == ["plain"]
     assert chosen(plain_cpu, (4, 1000), [1]) == ["workgroup"]
-    for caps in (device.caps, hardware, plain_cpu):
+    for caps in (SOFTWARE, hardware, plain_cpu):
         assert chosen(caps, (128, 66), [0]) == ["plain"]
         assert chosen(caps, (128, 8), [1]) == ["plain"]
-    assert chosen(device.caps, (128, 64), [0]) == chosen(plain_cpu, (128, 64), [0]) == ["plain"]
+    assert chosen(SOFTWARE, (128, 64), [0]) == chosen(plain_cpu, (128, 64), [0]) == ["plain"]
 
 
-def test_workgroups_share_columns_where_there_are_few(device: Device) -> None:
+def test_workgroups_share_columns_where_there_are_few() -> None:
     def forms(shape: tuple[int, ...]) -> list[str]:
-        plan = plan_of(as_hardware(device.caps), "reduceSum", [np.zeros(shape, np.float32)], {"axes": [0]})
+        plan = plan_of(as_hardware(SOFTWARE), "reduceSum", [np.zeros(shape, np.float32)], {"axes": [0]})
         return [dispatch.spec.param("form") for dispatch in plan.dispatches]
 
     assert forms((128, 64)) == ["shared"]

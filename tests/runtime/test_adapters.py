@@ -37,7 +37,9 @@ def run(before: str = "", allow: str = "wn.optimize_process()") -> list[str]:
 def test_contexts_do_not_load_opengl() -> None:
     backends, loaded = run()
     assert "OpenGL" not in backends
-    assert loaded == "False"
+    # Some drivers of Vulkan load the library themselves.
+    *_, alone = run("extras.set_instance_extras(backends=['Vulkan', 'Metal', 'DX12'])", "")
+    assert loaded == alone
 
 
 @pytest.mark.parametrize("allow", ["", "wn.optimize_process(without_opengl=False)"])

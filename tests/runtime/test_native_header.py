@@ -37,7 +37,7 @@ native_header.import_native()
 import cffi, wgpu
 from wgpu.backends.wgpu_native import ffi
 
-context = wn.ml.create_context(device_type="cpu")
+context = wn.ml.create_context()
 x = context.create_tensor([1], "uint32", readable=True)
 source = "@group(0) @binding(0) var<storage, read_write> x: u32; @compute @workgroup_size(1) fn main() {{ x = 7; }}"
 wn.run_wgsl(source, x, workgroups=1)

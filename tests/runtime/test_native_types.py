@@ -25,7 +25,7 @@ def noted(self, text):
 
 import webnn_wgpu as wn
 cffi.cparser.Parser.parse_type = noted
-context = wn.ml.create_context(device_type="cpu")
+context = wn.ml.create_context()
 builder = wn.MLGraphBuilder(context)
 x = builder.input("x", {"dataType": "float32", "shape": [2, 2]})
 graph = builder.build({"y": builder.softmax(builder.matmul(x, x), 1)})

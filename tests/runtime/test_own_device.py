@@ -15,7 +15,7 @@ import pytest
 import webnn_wgpu as wn
 from tests.runtime.counting import counted
 from tests.runtime.graphs import ROWS, expected, network
-from tests.support import open_profile
+from tests.support import new_context, open_profile
 from webnn_wgpu.runtime import destroying
 from webnn_wgpu.runtime.device import Device, adapters, open_device
 
@@ -78,7 +78,7 @@ def test_a_device_opened_for_a_context_goes_with_it() -> None:
 
 
 def test_contexts_that_share_a_device_opened_for_one_leave_it_to_each_other() -> None:
-    with wn.ml.create_context(device_type="cpu") as first:
+    with new_context() as first:
         graph, shared = network(first), Device.of(first.device)
         with wn.ml.create_context(first.device) as second, counted() as calls:
             network(second)

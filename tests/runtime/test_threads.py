@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+
+from tests.support import with_repository
 
 PRELUDE = """
 import gc, threading, time
@@ -106,7 +107,7 @@ def test_the_process_survives(name: str) -> None:
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", PRELUDE + textwrap.dedent(PROGRAMS[name]) + "\nprint('survived')"],
         cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env=with_repository(root),
         capture_output=True,
         text=True,
         timeout=240,
@@ -132,7 +133,7 @@ def test_no_thread_polls_a_device_when_the_interpreter_ends(repository: Path) ->
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         cwd=repository,
-        env={**os.environ, "PYTHONPATH": str(repository)},
+        env=with_repository(repository),
         capture_output=True,
         text=True,
         timeout=240,

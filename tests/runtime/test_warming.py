@@ -15,6 +15,7 @@ import wgpu
 
 import webnn_wgpu as wn
 from tests.runtime.counting import count_objects
+from tests.support import software_adapter
 from webnn_wgpu.core import cache
 from webnn_wgpu.costs import software
 from webnn_wgpu.kernels.spec import KernelSpec
@@ -56,7 +57,7 @@ def results(context, size=5):
 
 def fresh_context():
     """A context on a device that no other test has compiled anything for."""
-    adapter = next(a for a in wgpu.gpu.enumerate_adapters_sync() if a.info["adapter_type"] == "CPU")
+    adapter = software_adapter()
     return wn.ml.create_context(adapter.request_device_sync(required_features=sorted(adapter.features & {"subgroup"})))
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tomllib
 from typing import TYPE_CHECKING
 
+from tests.support import with_repository
 from webnn_wgpu.testing.kernels import contexts
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def run(folder: Path, repository: Path, text: str) -> subprocess.CompletedProces
             str(folder),
         ],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(repository), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env=with_repository(repository, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"),
         capture_output=True,
         text=True,
         check=False,
