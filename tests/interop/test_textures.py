@@ -157,7 +157,7 @@ def grid(context: wn.MLContext, values: Any) -> wn.MLTensor:
 
 
 def test_gray_and_colormaps(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
-    # None of them lies halfway between two bytes, where hardware may take either.
+    # No result lies halfway between two bytes, where hardware may take either.
     values = grid(own, [[0, 1], [3, 4]])
     target = texture(gpu, np.zeros((2, 2, 4), np.uint8))
     own.tensor_to_texture(values, target, value_range=(0, 4))
@@ -166,16 +166,16 @@ def test_gray_and_colormaps(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
     assert pixels(gpu, target)[..., 0].tolist() == [[255, 191], [64, 0]]
     own.tensor_to_texture(values, target, colormap="viridis", value_range=(0, 4))
     assert pixels(gpu, target)[[0, 1], [0, 1]].tolist() == [[0x44, 0x01, 0x54, 255], [0xFD, 0xE7, 0x25, 255]]
+    own.tensor_to_texture(values, target, colormap=np.float32([[0, 0, 0, 0], [1, 1, 1, 1]]), value_range=(0, 4))
+    assert pixels(gpu, target)[..., 3].tolist() == [[0, 64], [191, 255]]
     colors = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
-    own.tensor_to_texture(values, target, colormap=colors, value_range=(0, 4))
+    own.tensor_to_texture(grid(own, [[0, 1.6], [2, 4]]), target, colormap=colors, value_range=(0, 4))
     assert pixels(gpu, target).reshape(4, 4).tolist() == [
         [255, 0, 0, 255],
-        [128, 128, 0, 255],
+        [51, 204, 0, 255],
         [0, 255, 0, 255],
         [0, 0, 255, 255],
     ]
-    own.tensor_to_texture(values, target, colormap=np.float32([[0, 0, 0, 0], [1, 1, 1, 1]]), value_range=(0, 4))
-    assert pixels(gpu, target)[..., 3].tolist() == [[0, 64], [128, 255]]
 
 
 def test_drawn_in_another_size(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
