@@ -40,15 +40,28 @@ def test_every_half_is_written_exactly(plain: Device) -> None:
     check_op(plain, "cast", [HALVES.astype(np.float32)], {"data_type": "float16"}, tolerance=0)
 
 
-def test_rounding_to_nearest_even(plain: Device) -> None:
+def numbers_to_round() -> Array:
+    """Return what lies halfway between two halves and next to that, the ends of the range, and anything."""
     finite = HALVES[np.isfinite(HALVES)].astype(np.float64)
     middles = ((finite[:-1] + finite[1:]) / 2).astype(np.float32)
     above, below = (np.nextafter(middles, np.float32(end)) for end in (np.inf, -np.inf))
     anything = np.random.default_rng(0).integers(0, 2**32, 300_000, np.uint32).view(np.float32)
     ends = np.array([65519.996, 65520, 65536, 3e38, 2**-24, 2**-25, 2**-26, 1e-45, 2**-14, 6.1e-5, 0.0], np.float32)
-    check_op(
-        plain, "cast", [np.concatenate([middles, above, below, anything, ends, -ends])], {"data_type": "float16"}, tolerance=0
-    )
+    return np.concatenate([middles, above, below, anything, ends, -ends])
+
+
+def test_rounding_to_nearest_even(plain: Device) -> None:
+    check_op(plain, "cast", [numbers_to_round()], {"data_type": "float16"}, tolerance=0)
+
+
+@pytest.mark.parametrize("profile", ["full", "default-limits"])
+def test_rounding_within_a_kernel(profile: str) -> None:
+    device, s = open_profile(profile), Sketch()
+    half = s.apply("cast", s.input(numbers_to_round()), data_type="float16")
+    graph = s.graph(s.apply("cast", half, data_type="float32"))
+    optimized, _ = run_passes(graph, device.target)
+    assert len(make_plan(optimized, device.target).dispatches) == 1
+    assert_same(run_graph(device, graph, s.feeds), interpret(graph, s.feeds))
 
 
 @pytest.mark.parametrize("forced", ["plain", "workgroup"])

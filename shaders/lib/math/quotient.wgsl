@@ -1,4 +1,4 @@
-// quotient_f32: x / y for magnitudes from 2^-60 to 2^60, or x = 0, neither negative. At most 0.5001 ULP on all such x and y.
+// quotient_f32: x / y for magnitudes from 2^-50 to 2^50, or x = 0, neither negative. At most 0.5001 ULP on all such x and y.
 // uses: bits
 fn quotient_f32(x: f32, y: f32) -> f32 {
     // WGSL promises 2.5 ULP of a division, and drivers multiply by the reciprocal. What that quotient leaves of x corrects it.
