@@ -87,7 +87,7 @@ def test_roundings_within_a_chain_go_through_the_bits(output: str) -> None:
     )
     for text in (render(spec), render(emulated(spec, Caps()))):
         assert text.count("fn round_float16(") == 1
-        assert text.count("round_float16(") == (2 if output == "float32" else 3)
+        assert text.count("round_float16(") == 2
     assert "f16" not in text
 
 

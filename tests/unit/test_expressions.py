@@ -95,9 +95,13 @@ def test_a_single_operator_is_its_formula() -> None:
 
 @pytest.mark.parametrize("data_type", ANY)
 def test_results_are_rounded_to_their_data_type(data_type: str) -> None:
-    code = chain(data_type, data_type).steps[0].code
+    first, last = (step.code for step in chain(data_type, data_type, data_type).steps)
+    if isinstance(first, Hidden):
+        first = first.value
     narrow = data_type in ("float16", "int8", "uint8")
-    assert code == (Rounded(term("-x0"), data_type) if narrow else term("-x0"))
+    assert first == (Rounded(term("-x0"), data_type) if narrow else term("-x0"))
+    # float16 is rounded where it is stored.
+    assert last == (Rounded(term("-y0"), data_type) if narrow and data_type != "float16" else term("-y0"))
 
 
 def test_compilers_cannot_see_through_a_chain() -> None:
@@ -142,4 +146,5 @@ def test_halves_are_rounded_through_their_bits() -> None:
 
 def test_expressions_are_keys() -> None:
     assert chain("float32", "float32") is not chain("float32", "float32")
-    assert len({chain("float32", "float32"), chain("float32", "float32"), chain("float32", "float16")}) == 2
+    half, single = chain("float32", "float16", "float32"), chain("float32", "float32", "float32")
+    assert len({single, chain("float32", "float32", "float32"), half}) == 2

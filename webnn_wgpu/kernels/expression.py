@@ -106,7 +106,7 @@ class Expression:
         result: name of the step or argument that is its value.
         type: WGSL type of the value.
         lib: files of `shaders/lib/math` that it calls.
-        features: WebGPU features that the data types of its arguments and steps need. float16 needs none: WGSL computes it in f32.
+        features: WebGPU features that the WGSL types of its arguments and steps need. float16 needs none, computed in f32.
     """
 
     args: tuple[tuple[str, str], ...]
@@ -156,7 +156,7 @@ class ExpressionBuilder:
     def apply(self, formula: Formula, operands: Sequence[str], data_type: str) -> str:
         """Add one operator whose result has `data_type` and return the result's name.
 
-        The result is rounded to its data type at once, as if it had been stored: fusing changes no number.
+        The result is rounded to its data type before others read it, as if it had been stored: fusing changes no number.
         """
         name = f"y{len(self._steps)}"
         self.uniforms.extend((f"{name}_{field}", type_, value) for field, type_, value in formula.uniforms)
@@ -167,16 +167,15 @@ class ExpressionBuilder:
         code = formula.applied(given, f"{name}_")
         code = Rounded(code, data_type) if data_type in ROUNDED else code
         self._steps.append(LetStatement(name, ELEMENTS[data_type].value, code))
-        files = (*formula.lib, "round_float16") if data_type == "float16" else formula.lib
-        self._lib += [file for file in files if file not in self._lib]
+        self._lib += [file for file in formula.lib if file not in self._lib]
         self._types[name] = data_type
         return name
 
     def finish(self, result: str) -> Expression:
         """Return the expression that yields `result`. To be called once, before `uniforms` is read."""
-        steps = [
-            replace(s, code=self._hidden(s.code)) if s.name != result and self._is_float(s.name) else s for s in self._steps
-        ]
+        steps = [replace(s, code=self._last(s.code) if s.name == result else self._inner(s)) for s in self._steps]
+        halves = any(_is_half(each) for step in steps for each in step.code.walk())
+        elements = [ELEMENTS[data_type] for data_type in self._types.values()]
         if self._opaque:
             self.uniforms.append((OPAQUE_ZERO, "u32", 0))
         return Expression(
@@ -184,9 +183,18 @@ class ExpressionBuilder:
             steps=tuple(steps),
             result=result,
             type=ELEMENTS[self._types[result]].value,
-            lib=tuple(sorted(self._lib)),
-            features=tuple(sorted({e.feature for e in map(ELEMENTS.__getitem__, self._types.values()) if e.value == e.word} - {""})),
+            lib=tuple(sorted([*self._lib, "round_float16"] if halves else self._lib)),
+            features=tuple(sorted({e.feature for e in elements if e.feature and e.value == e.word})),
         )
+
+    def _inner(self, step: LetStatement) -> Term:
+        """Return the code of a step that others read."""
+        return self._hidden(step.code) if self._is_float(step.name) else step.code
+
+    @staticmethod
+    def _last(code: Term) -> Term:
+        """Return the code of the step that is the result: storing rounds it to float16 anyhow."""
+        return code.value if isinstance(code, Rounded) and _is_half(code) else code
 
     def _is_float(self, name: str) -> bool:
         return ELEMENTS[self._types[name]].value == "f32"
@@ -194,6 +202,10 @@ class ExpressionBuilder:
     def _hidden(self, value: Term) -> Hidden:
         self._opaque += 1
         return Hidden(value, self._opaque)
+
+
+def _is_half(value: Term) -> bool:
+    return isinstance(value, Rounded) and value.data_type == "float16"
 
 
 def hide_last(steps: tuple[LetStatement, ...]) -> tuple[LetStatement, ...]:

@@ -293,8 +293,7 @@ QUANTIZE_LINEAR = OpDef(
         ),
         numerics=(
             "The quotient is rounded to float32, then to the nearest integer, halves to even. Adding and limiting are "
-            "exact. NaN becomes 0. A negative scale follows the formula too. If the device's division is not correctly "
-            "rounded, a quotient next to a half can end one step off."
+            "exact. NaN becomes 0. A negative scale follows the formula too."
         ),
         example="""
             >>> one = b.constant(np.float32([[0.1]]))
