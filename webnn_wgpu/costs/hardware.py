@@ -70,6 +70,9 @@ _CORE_BYTES_PER_NS = 32 * _CYCLES_PER_NS
 """Bytes per ns that one workgroup reads from the cache that cores share. A core can read 64 per clock, as AMD and NVIDIA state.
 Workgroups that multiply weights by a state got 50 to 70 on an H200."""
 
+_CACHED_BYTES_PER_NS = 64 * _CYCLES_PER_NS
+"""Bytes per ns that many workgroups read from the cache of their core. Estimated."""
+
 _SHARED_BYTES_PER_CYCLE = 28
 """Bytes per clock that the cache delivers to one core if all cores read from it. An H200 delivers 59 for reads alone. 28 fit
 the parts of sums, which are written too."""
@@ -175,7 +178,7 @@ class HardwareConvolutions(ConvolutionCosts):
 
     def depthwise_pixels(self, size: ConvolutionSize, step: int, possible: Sequence[tuple[int, int]]) -> tuple[int, int]:
         """Return the pixels with the shortest time."""
-        bytes_per_ns = self.rates.cores * _CORE_BYTES_PER_NS
+        bytes_per_ns = self.rates.cores * _CACHED_BYTES_PER_NS
         times = DepthwiseTimes(cores=self.rates.cores, bytes_per_ns=bytes_per_ns, loads_ns=_LOADS_NS)
         return times.pixels(size, step, possible)
 
