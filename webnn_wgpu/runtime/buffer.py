@@ -77,16 +77,17 @@ class Buffer:
         return self.gpu
 
     def write(self, data: Array, at: int = 0) -> None:
-        """Queue a write of a C-contiguous array at a byte offset that is a multiple of 4.
+        """Queue a write of an array at a byte offset that is a multiple of 4.
 
         The caller may change the array at once.
         """
-        if data.nbytes % 4:  # The queue writes whole words. The extra bytes are padding of the buffer.
-            data = np.concatenate([data.reshape(-1).view(np.uint8), np.zeros(-data.nbytes % 4, np.uint8)])
+        flat = data.reshape(-1)
+        if flat.nbytes % 4:  # The queue writes whole words. The extra bytes are padding of the buffer.
+            flat = np.concatenate([flat.view(np.uint8), np.zeros(-flat.nbytes % 4, np.uint8)])
         with self.device.lock:
             self.check()
             with self.device.translated("a write"):
-                self.device.queue_write(self.gpu, self.offset_bytes + at, data)
+                self.device.queue_write(self.gpu, self.offset_bytes + at, flat)
 
     def lend(self) -> None:
         """Note that others may submit work over the buffer at any time: it is never freed under their hands any more."""
