@@ -93,7 +93,11 @@ def test_overridden_kernels_stay_overridden(own: wn.MLContext, context: wn.MLCon
         assert np.array_equal(new.compute(again, {"x": X})["y"], wanted)
         again.restore()
         assert np.array_equal(new.compute(again, {"x": X})["y"], right)
-    for other, got in ((own, "matmul."), (wn.ml.create_context(backend="reference"), "none; ")):
+    others = [(wn.ml.create_context(backend="reference"), "none; ")]
+    # The least device has the same kernel where the adapter has no subgroups of use to it.
+    if own.rebuild(graph, overrides=False).kernels[name].spec != graph.kernels[name].spec:
+        others.append((own, "matmul."))
+    for other, got in others:
         with pytest.raises(wn.OperationError) as raised:
             other.rebuild(graph)
         message = str(raised.value)
