@@ -14,8 +14,8 @@ from .architectures import architecture_of
 from .attention import DECODE_ROWS, AttentionCosts
 from .block_times import BlockTimes
 from .convolutions import ConvolutionCosts
-from .devices import cores_of
 from .depthwise import MOST_WRITTEN_PRODUCTS, DepthwiseTimes
+from .devices import cores_of
 from .few_rows import MOST_ROWS
 from .model import PORTABLE_ITERATIONS, Costs, LaunchCosts, PassCosts, RuntimeCosts, ScatterCosts, SharingCosts
 from .products import ProductCosts, SubgroupTimes
@@ -277,6 +277,10 @@ _DEPENDENT_DISPATCH_NS = 4000.0
 An H200 takes 1.7 to 2 us for a small one and 1 us more for its first reads. The host records one in 2 to 4 us meanwhile.
 """
 
+_STEP_NS = 9000.0
+"""Time of a dispatch that is a time step, besides the weights. An H200 takes 9 to 11 us: the dispatch waits for the preceding
+one, and reads uniforms, the state and the first weights one after the other."""
+
 _SEQUENCE_STEP_NS = 1500.0
 """Time of a step of the `sequence` kernel besides reading weights: barriers and dependent arithmetic. Assumed."""
 
@@ -300,8 +304,8 @@ class HardwareRecurrent(RecurrentCosts):
     """Costs of recurrent networks on a GPU.
 
     One workgroup computes all time steps on one core. In every step, it reads the weights that its registers do not hold. A
-    dispatch per step reads them with all cores, but waits for the preceding dispatch. An H200 takes 21 us for a step of lstm
-    with 256 units in one dispatch.
+    dispatch per step reads them with all cores, but waits for the preceding dispatch. For lstm with 256 units, an H200 takes
+    21 us for a step in one dispatch, and 11 us in a dispatch per step.
 
     Attributes:
         rates: the rates of the GPU.
@@ -346,7 +350,7 @@ class HardwareRecurrent(RecurrentCosts):
     def _steps_step_ns(self, size: RecurrentSize) -> float:
         """Return the time of a step that is a dispatch, or two."""
         read_bytes = size.directions * -(-size.rows // _STEP_ROWS) * size.weight_bytes
-        return size.step_dispatches * _DEPENDENT_DISPATCH_NS + read_bytes / self.rates.bytes_per_ns
+        return size.step_dispatches * _STEP_NS + read_bytes / self.rates.bytes_per_ns
 
 
 def costs_of(caps: Caps) -> Costs:
@@ -392,15 +396,15 @@ def costs_of(caps: Caps) -> Costs:
             short_row=32,
             many_rows=64,
             combines_by_subgroups=True,
-            few_elements=int(_CORE_BYTES_PER_NS * _DEPENDENT_DISPATCH_NS / 4),
+            few_elements=int(_CORE_BYTES_PER_NS * 3 * _DEPENDENT_DISPATCH_NS / 4),
             loads=4,
             range_loads=8,
             rates=rates,
         ),
         pooling=HardwarePooling(many_results=4 * 16384, shared_window=32, most_written=25),
         attention=HardwareAttention(
-            # Estimated: two workgroups of two subgroups on each core.
-            busy_workgroups=2 * cores,
+            # Estimated: three workgroups of two subgroups on two cores.
+            busy_workgroups=3 * cores // 2,
             # Assumed: these four.
             busy_units=8,
             shortest_part=256,

@@ -382,7 +382,7 @@ class _Lowering:
         if variant == "tiled":
             tile = self.costs.tile(self.rows, self.k.length, self.v.size, self.k.heads * self.q.batch)
             iterations = tile.iterations(self.q.size)
-            parts = self.costs.parts_of_tiles(self._units(tile.rows))
+            parts = self.costs.parts_of_tiles(self._units(tile.rows), self.k.length)
             part_keys = self._part_keys(tile.keys, iterations, parts)
             return _Plan(variant=variant, reason=reason, rows=tile.rows, part_keys=part_keys, tile=tile)
         lanes = caps.subgroup_size

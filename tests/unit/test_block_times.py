@@ -1,0 +1,65 @@
+"""The estimated times of the tiled kernel, against those that were measured on a GPU."""
+
+from __future__ import annotations
+
+import json
+from math import exp, log
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import pytest
+
+from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.costs import Choice, ProductSize, Target
+from webnn_wgpu.costs.tiles import BLOCK_TILES
+
+MEASURED = Path(__file__).resolve().parents[1] / "data" / "measured"
+RECORDS = sorted(MEASURED.glob("*-products.json"))
+TILES = {str(tile): tile for tile in BLOCK_TILES}
+CHOICE = Choice("tiled", "")
+
+Product = dict[str, Any]
+
+
+def parsed(times: dict[str, float]) -> dict[tuple[str, int], float]:
+    """Return the times by tile and parts."""
+    split = {name.partition("/"): us for name, us in times.items() if "/" in name}
+    return {(tile, int(parts)): us for (tile, _, parts), us in split.items()}
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda path: path.stem)
+def test_chosen_tiles_are_about_as_fast_as_the_fastest_measured_ones(record: Path) -> None:
+    found = json.loads(record.read_text(encoding="utf-8"))
+    products = Target.of(Caps(adapter_type="DiscreteGPU", device=found["device"])).costs.products
+    lost: list[float] = []
+    errors: list[float] = []
+    measured: list[Product] = found["products"]
+    for each in measured:
+        size, reads, times = ProductSize(*each["size"]), each["patch_reads"], parsed(each["microseconds"])
+        tile, parts = products.tile_and_parts(CHOICE, size, most_rows=128, most_parts=64, patch_reads=reads)
+        taken = times.get((str(tile), parts))
+        if taken is None:  # its estimate was too high for a measurement
+            continue
+        lost.append(taken / min(times.values()))
+        errors += [products.blocks.cycles(TILES[t], n, size, patch_reads=reads) / us for (t, n), us in times.items()]
+    assert len(lost) > 0.9 * len(measured)
+    assert exp(mean(map(log, lost))) < 1.08
+    assert max(lost) < 1.6
+    middle = median(errors)
+    assert median(abs(log(error / middle)) for error in errors) < 0.2
+
+
+def test_each_term_of_the_estimate_has_its_effect() -> None:
+    blocks = Target.of(Caps(adapter_type="DiscreteGPU", device="NVIDIA H200")).costs.products.blocks
+    large, small = TILES["128x64"], TILES["16x16x8"]
+    size = ProductSize(1024, 1024, 1024)
+    assert blocks.cycles(large, 1, size) < blocks.cycles(small, 1, size)
+    assert blocks.cycles(large, 1, size) < blocks.cycles(large, 1, size, patch_reads=1)
+    few = ProductSize(49, 512, 4608)
+    assert blocks.cycles(large, 8, few) < blocks.cycles(large, 1, few)
+    # Fewer cores have more workgroups each.
+    another = Target.of(Caps(adapter_type="DiscreteGPU", device="NVIDIA GeForce RTX 4070")).costs.products.blocks
+    assert blocks.cycles(large, 1, size) < another.cycles(large, 1, size)
+    # A sum that ends within a slice has guards in all copies.
+    assert blocks.cycles(large, 1, ProductSize(1024, 1024, 1022)) > blocks.cycles(large, 1, size)
