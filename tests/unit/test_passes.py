@@ -48,7 +48,7 @@ def test_a_pass_keeps_what_the_reference_computes(each: Pass, drawn: tuple[Graph
 
 
 def parts(graph: Graph) -> int:
-    """Return the number of nodes. A batch normalization is two, its factors and its addends, and a split one for each result."""
+    """Return the number of nodes. A batch normalization is two, its factors and addends, and a split one for each result."""
     several = {"batchNormalization": 2}
     return sum(len(node.outputs) if node.op == "split" else several.get(node.op, 1) for node in graph.nodes)
 
