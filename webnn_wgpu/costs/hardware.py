@@ -60,7 +60,14 @@ _SHARING = SharingCosts(merges=True, worth_a_kernel_ns=100_000, certain_share=0.
 
 # Estimated: caches of GPUs may be larger than those of processors. Assumed: the bytes that are soon uploaded. An H200 takes
 # some 10 us for a dispatch of a network, and its host 30 to 60 us for a submit.
-_RUNTIME = RuntimeCosts(uncached_bytes=128 << 20, soon_uploaded_bytes=16 << 20, has_early_ends=False, soon_dispatches=12)
+_RUNTIME = RuntimeCosts(
+    uncached_bytes=128 << 20,
+    soon_uploaded_bytes=16 << 20,
+    # An H200 that waits for the host half of the time keeps its clock.
+    clock_load_us=500.0,
+    has_early_ends=False,
+    soon_dispatches=12,
+)
 
 
 _CYCLES_PER_NS = 1.8

@@ -66,7 +66,9 @@ _SHARING = SharingCosts(merges=True, worth_a_kernel_ns=100_000, certain_share=0.
 
 # Mesa 22.3's llvmpipe runs kernels that bind a texture after both timestamps of their pass: of 70 ms of a matrix product, the
 # timestamps tell 0.1 ms.
-_RUNTIME = RuntimeCosts(uncached_bytes=32 << 20, soon_uploaded_bytes=16 << 20, has_early_ends=True, soon_dispatches=0)
+_RUNTIME = RuntimeCosts(
+    uncached_bytes=32 << 20, soon_uploaded_bytes=16 << 20, clock_load_us=0.0, has_early_ends=True, soon_dispatches=0
+)
 
 
 @dataclass(frozen=True, kw_only=True)

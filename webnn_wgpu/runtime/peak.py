@@ -21,13 +21,13 @@ from .timestamps import FEATURE, Timestamps
 _VERSION = 1
 """Of the way in which it is measured."""
 
-_WORKGROUP_FLOPS = 64 * 256 * 16 * 4 * 2
+WORKGROUP_FLOPS = 64 * 256 * 16 * 4 * 2
 """Operations of a workgroup of `shaders/probes/arithmetic.wgsl`: invocations, iterations, sums in quads, two for each."""
 
 _LONG_ENOUGH_US = 4000
 """Time from which on neither a kernel's start nor a clock's step matters."""
 
-_MOST_WORKGROUPS = 1 << 20
+MOST_WORKGROUPS = 1 << 20
 _ROUNDS = 15
 
 
@@ -98,9 +98,9 @@ def _measured(device: Device) -> Peak:
     buffers = [device.create_buffer(copied, name) for name in ("peak source", "peak result")]
     try:
         buffers[0].write(np.full(8, 0.5, np.float32))
-        arithmetic, copy = (_Probe(device, name, buffers) for name in ("arithmetic", "copy"))
+        arithmetic, copy = (Probe(device, name, buffers) for name in ("arithmetic", "copy"))
         workgroups = 64
-        while (took := arithmetic.microseconds(grid_1d(workgroups, caps))) < _LONG_ENOUGH_US and workgroups < _MOST_WORKGROUPS:
+        while (took := arithmetic.microseconds(grid_1d(workgroups, caps))) < _LONG_ENOUGH_US and workgroups < MOST_WORKGROUPS:
             workgroups *= 2 if took > _LONG_ENOUGH_US / 8 else 8
         copying = grid_1d(copied // 1024, caps)
         rounds = [(arithmetic.microseconds(grid_1d(workgroups, caps)), copy.microseconds(copying)) for _ in range(_ROUNDS)]
@@ -109,11 +109,11 @@ def _measured(device: Device) -> Peak:
             buffer.destroy()
     # The fastest round is the least disturbed one.
     computing_us, copying_us = (min(times) for times in zip(*rounds, strict=True))
-    return Peak(workgroups * _WORKGROUP_FLOPS / computing_us * 1e6, 2 * copied / copying_us * 1e6, FEATURE in caps.features)
+    return Peak(workgroups * WORKGROUP_FLOPS / computing_us * 1e6, 2 * copied / copying_us * 1e6, FEATURE in caps.features)
 
 
-class _Probe:
-    """A kernel that reads the first of two buffers and may write the second."""
+class Probe:
+    """A kernel of `shaders/probes` that reads the first of two buffers and may write the second."""
 
     def __init__(self, device: Device, name: str, buffers: list[Buffer]) -> None:
         self._device, self._buffers = device, buffers
@@ -128,16 +128,19 @@ class _Probe:
         self._group = device.gpu.create_bind_group(layout=self._kernel.layout, entries=entries)
         self.microseconds((1, 1, 1))  # compiles it
 
+    def record(self, compute: wgpu.GPUComputePassEncoder, grid: Grid) -> None:
+        """Record a run in a pass, and end the pass."""
+        compute.set_pipeline(self._kernel.pipeline)
+        compute.set_bind_group(0, self._group)
+        compute.dispatch_workgroups(*grid)
+        compute.end()
+
     def microseconds(self, grid: Grid) -> float:
         """Run and return the time of the run."""
         device = self._device
         timestamps = Timestamps(device, 1) if FEATURE in device.caps.features else None
         encoder = device.gpu.create_command_encoder()
-        compute = timestamps.begin_pass(encoder, 0) if timestamps else encoder.begin_compute_pass()
-        compute.set_pipeline(self._kernel.pipeline)
-        compute.set_bind_group(0, self._group)
-        compute.dispatch_workgroups(*grid)
-        compute.end()
+        self.record(timestamps.begin_pass(encoder, 0) if timestamps else encoder.begin_compute_pass(), grid)
         if timestamps:
             timestamps.resolve(encoder)
         device.wait()

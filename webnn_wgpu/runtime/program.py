@@ -20,6 +20,7 @@ from ..plan.execution_plan import ExecutionPlan, PlannedDispatch
 from .bounce import with_copies
 from .bound import BoundSets, Ends
 from .buffer import Buffer
+from .clocks import ClockLoad
 from .device import Device
 from .encoding import check_encoder, recording
 from .observing import Observer, run_node, run_observed
@@ -249,7 +250,10 @@ class Program:
                 self._timing = self._timing or self._make_timing()
                 timestamps, recorders = self._timing
                 self.memory.write(inputs)
+                load = ClockLoad.of(self.device)
                 encoder = self.device.gpu.create_command_encoder()
+                if load is not None:
+                    load.record(encoder)
                 for i, recorder in enumerate(recorders):
                     compute = timestamps.begin_pass(encoder, i)
                     recorder.record(compute)
