@@ -226,7 +226,8 @@ class AttentionCosts(ABC):
         *tiles, lowest = attention_tiles(columns)
 
         def keeps_busy(tile: AttentionTile, parts: int) -> bool:
-            return -(-rows // tile.rows) * matrices * parts >= self.busy_workgroups
+            tiles = -(-rows // tile.rows) * matrices
+            return self._are_enough(tiles) if parts == 1 else tiles * parts >= self.busy_workgroups
 
         full = [tile for tile in tiles[:-1] if tile.rows < 2 * rows] + tiles[-1:]
         whole = [*full, lowest] if lowest.keys < 2 * keys <= 2 * lowest.keys else full
@@ -265,7 +266,14 @@ class AttentionCosts(ABC):
 
     def parts_of_tiles(self, tiles: int, keys: int) -> int:
         """Return the number of workgroups of the tiled kernel that share the keys of a tile, given the number of tiles."""
-        return -(-self.busy_workgroups // tiles) if self._parts_pay(keys) else 1
+        return 1 if self._are_enough(tiles) or not self._parts_pay(keys) else -(-self.busy_workgroups // tiles)
+
+    def _are_enough(self, tiles: int) -> bool:
+        """Return whether tiles need neither fewer rows, which read the keys more often, nor parts of the keys.
+
+        An eighth of the device may rather be idle.
+        """
+        return tiles >= 0.875 * self.busy_workgroups
 
     def _parts_pay(self, keys: int) -> bool:
         """Return whether the keys are so many that their division saves more than the dispatch that combines the parts."""

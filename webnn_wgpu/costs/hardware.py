@@ -410,8 +410,8 @@ def costs_of(caps: Caps) -> Costs:
         ),
         pooling=HardwarePooling(many_results=4 * 16384, shared_window=32, most_written=25),
         attention=HardwareAttention(
-            # Estimated: three workgroups of two subgroups on two cores.
-            busy_workgroups=3 * cores // 2,
+            # Estimated: two workgroups of two subgroups on each core.
+            busy_workgroups=2 * cores,
             # Assumed: these four.
             busy_units=8,
             shortest_part=256,
