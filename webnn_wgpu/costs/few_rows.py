@@ -119,6 +119,6 @@ def row_tile(size: ProductSize, *, most_rows: int, steps: int, cores: int) -> Ro
         busiest, own = -(-workgroups // cores), -(-steps // tile.shares)
         rounds = -(-busiest * tile.invocations // _CORE_INVOCATIONS)
         issued = busiest * tile.invocations * (own * (_STEP_SLOTS + 16 * rows) + _FINISH_SLOTS * rows) / _CORE_LANES
-        return max(rounds * own * _STEP_LATENCY_CYCLES, issued) + rounds * _START_CYCLES
+        return rounds * (own * _STEP_LATENCY_CYCLES + _START_CYCLES) + issued
 
     return min(tiles, key=cycles)
