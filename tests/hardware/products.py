@@ -28,6 +28,7 @@ from webnn_wgpu.costs.tiles import BLOCK_TILES, BlockTile
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.runtime.device import Device
 from webnn_wgpu.runtime.program import Program
+from webnn_wgpu.runtime.timestamps import FEATURE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,6 +127,8 @@ def main(arguments: Sequence[str] | None = None) -> Path:
     given = [tuple(map(int, size.split("x"))) for size in options.only]
     with wn.ml.create_context() as context:
         device = Device.of(context.device)
+        if FEATURE not in device.caps.features:
+            raise SystemExit(f"{device.caps.device} has no feature {FEATURE!r}: the times of kernels are unknown")
         sizes = [ProductSize(*size) for size in given or SIZES]
         products = measure(device, sizes, time.monotonic() + 60 * options.minutes)
         caps = device.caps

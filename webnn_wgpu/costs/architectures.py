@@ -8,7 +8,7 @@ GPU core of Apple and a shader processor of Qualcomm. Sources:
 * NVIDIA: CUDA C++ Programming Guide, tables of technical specifications and arithmetic throughput by compute capability
 * Intel: oneAPI GPU Optimization Guide, chapter on the Xe architecture, and Intel Processor Graphics Gen11 Architecture
 * assumed: all figures of Qualcomm, `register_bytes` of Apple (that comparison says 384 KiB), and `latency_subgroups`
-  everywhere. Figures of an NVIDIA H200 fit its rates, which were measured.
+  everywhere. Of these figures an NVIDIA H200 confirmed the rate of its workgroup memory alone.
 
 Kernels work for subgroups of any size, and compute in float32. Two of their workgroups fit any of these memories. So only the
 summary for people has `subgroup_sizes`, `half_rate`, `dot_rate` and `local_bytes`.
@@ -22,6 +22,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..core.caps import Caps
+
+
+CORE_INVOCATIONS = 2048
+"""The maximum number of invocations of a core: that of NVIDIA's, and about that of others."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -119,7 +119,7 @@ _VALUE_QUADS = 256
 
 _LEAST_DIVIDED_KEYS = 256
 """Keys from which on the tiled kernel divides them among workgroups. An H200 takes 21 us for 197 keys in one part, and 26 us
-in three with the dispatch that combines them."""
+in two with the dispatch that combines them."""
 
 _BLOCKS = ((64, 64, 8, 8, 4), (32, 64, 8, 4, 4), (16, 128, 8, 4, 2), (6, 256, 6, 4, 2))
 """Rows, keys, own rows, own keys and depth of the tiled kernel's blocks, larger ones first. All have 64 invocations.
@@ -231,12 +231,9 @@ class AttentionCosts(ABC):
 
         full = [tile for tile in tiles[:-1] if tile.rows < 2 * rows] + tiles[-1:]
         whole = [*full, lowest] if lowest.keys < 2 * keys <= 2 * lowest.keys else full
-        candidates = [(tile, 1) for tile in whole]
-        if self._parts_pay(keys):
-            candidates += [(tile, -(-keys // tile.keys)) for tile in full]
-        else:
-            full = whole
-        return next((tile for tile, parts in candidates if keeps_busy(tile, parts)), full[-1])
+        divided = full if self._parts_pay(keys) else []
+        candidates = [*((tile, 1) for tile in whole), *((tile, -(-keys // tile.keys)) for tile in divided)]
+        return next((tile for tile, parts in candidates if keeps_busy(tile, parts)), candidates[-1][0])
 
     def decode_part(self, rows: int, keys: int, units: int, columns: int) -> tuple[int, int]:
         """Return the number of keys that an invocation of the `decode` kernel has at once, and the number of keys of a part.

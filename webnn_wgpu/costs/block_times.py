@@ -1,13 +1,15 @@
 """The times of the tiled kernel of matrix products on a GPU, by which tiles and parts of sums are chosen.
 
 Constants are clock cycles and registers that fit 948 measurements on an NVIDIA H200: 57 products and convolutions in up to 40
-tiles and parts each. The tiles chosen by the estimate take 1.05 times as long as the fastest ones, in the geometric mean.
+tiles and parts each. The tiles chosen by the estimate take 1.06 times as long as the fastest ones, in the geometric mean.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from .architectures import CORE_INVOCATIONS
 
 if TYPE_CHECKING:
     from .sizes import ProductSize
@@ -48,9 +50,6 @@ _PART_BYTES = 8
 
 _OTHER_REGISTERS = 96
 """Registers of an invocation besides its results: addresses, the next slice, and operands."""
-
-_MOST_INVOCATIONS = 2048
-"""The maximum number of invocations of a core."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +93,7 @@ class BlockTimes:
             return slices * max(latency_cycles, count * slice_cycles) + _START_CYCLES if count else 0
 
         most = max(1, self.registers // ((tile.results + _OTHER_REGISTERS) * tile.invocations))
-        most = min(most, _MOST_INVOCATIONS // tile.invocations)
+        most = min(most, CORE_INVOCATIONS // tile.invocations)
         busiest = -(-workgroups // self.cores)
         rounds, rest = divmod(busiest, most)
         cycles = _LAUNCH_CYCLES + rounds * together(most) + together(rest)

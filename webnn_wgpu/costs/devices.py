@@ -1,7 +1,7 @@
 """The number of cores of a GPU, by the name that its adapter reports. WebGPU does not state it.
 
 Cores are those of `architectures.py`. Sources: the vendors' product pages and architecture white papers. A name may be part of
-a longer one, so longer names come first.
+a longer one, so longer names come first. Some names cover several devices, which count as a usual one of them.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ _APPLE = {
     r"apple m[234]\b": 10,
 }
 
-_CORES = {re.compile(name): cores for family in (_NVIDIA, _AMD, _INTEL, _APPLE) for name, cores in family.items()}
+_CORES = {**_NVIDIA, **_AMD, **_INTEL, **_APPLE}
 
 
 def cores_of(caps: Caps) -> int:
@@ -139,4 +139,7 @@ def cores_of(caps: Caps) -> int:
         10
     """
     name = caps.device.lower()
-    return next((cores for pattern, cores in _CORES.items() if pattern.search(name)), _USUAL.get(caps.adapter_type, 40))
+    return next(
+        (cores for pattern, cores in _CORES.items() if re.search(pattern, name)),
+        _USUAL.get(caps.adapter_type, _USUAL["DiscreteGPU"]),
+    )

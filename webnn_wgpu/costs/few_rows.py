@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .architectures import CORE_INVOCATIONS
+
 if TYPE_CHECKING:
     from .sizes import ProductSize
 
@@ -27,14 +29,8 @@ float32."""
 _LEAST_LANES = 4
 """The minimum number of invocations beside each other. Four quads of float32 are 64 bytes, a cache line or half of one."""
 
-_CORE_LANES = 128
-"""Invocations of which a core issues an instruction per clock."""
-
-_CORE_INVOCATIONS = 2048
-"""The maximum number of invocations of a core."""
-
 _STEP_LATENCY_CYCLES = 400
-"""Clock cycles of a step: reading four quads of weights. 700 were measured on an NVIDIA H200 for steps one after the other, and
+"""Clock cycles of a step: reading four quads of weights. An NVIDIA H200 takes some 800 for steps one after the other, but
 kernels read those of several steps at once."""
 
 _STEP_SLOTS = 24
@@ -85,7 +81,7 @@ class RowTile:
         return f"{self.rows}x{self.columns}x{self.shares}"
 
 
-def row_tile(size: ProductSize, *, most_rows: int, steps: int, cores: int) -> RowTile:
+def row_tile(size: ProductSize, *, most_rows: int, steps: int, cores: int, multiply_adds: int) -> RowTile:
     """Return the tile that takes the least time, the widest one of equal ones.
 
     Wide tiles leave less to add up in workgroup memory, and read longer runs of weights. Tiles with many shares have short sums
@@ -97,10 +93,11 @@ def row_tile(size: ProductSize, *, most_rows: int, steps: int, cores: int) -> Ro
         most_rows: the maximum number of rows of the tile. Tiles have 1, 2, 4 or 8 rows.
         steps: the iterations of a sum.
         cores: cores of the device.
+        multiply_adds: multiply-adds of a core per clock: the invocations of which it issues an instruction.
 
     Example:
         >>> from webnn_wgpu.costs import ProductSize
-        >>> str(row_tile(ProductSize(1, 4096, 4096), most_rows=8, steps=1024, cores=40))
+        >>> str(row_tile(ProductSize(1, 4096, 4096), most_rows=8, steps=1024, cores=40, multiply_adds=128))
         '1x16x64'
     """
     rows = next(n for n in (1, 2, 4, MOST_ROWS) if n >= min(size.M, most_rows, MOST_ROWS))
@@ -117,8 +114,8 @@ def row_tile(size: ProductSize, *, most_rows: int, steps: int, cores: int) -> Ro
     def cycles(tile: RowTile) -> float:
         workgroups = size.matrices * -(-size.M // rows) * -(-size.N // tile.columns)
         busiest, own = -(-workgroups // cores), -(-steps // tile.shares)
-        rounds = -(-busiest * tile.invocations // _CORE_INVOCATIONS)
-        issued = busiest * tile.invocations * (own * (_STEP_SLOTS + 16 * rows) + _FINISH_SLOTS * rows) / _CORE_LANES
+        rounds = -(-busiest * tile.invocations // CORE_INVOCATIONS)
+        issued = busiest * tile.invocations * (own * (_STEP_SLOTS + 16 * rows) + _FINISH_SLOTS * rows) / multiply_adds
         return rounds * (own * _STEP_LATENCY_CYCLES + _START_CYCLES) + issued
 
     return min(tiles, key=cycles)

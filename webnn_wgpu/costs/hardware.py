@@ -22,6 +22,7 @@ from .products import ProductCosts, SubgroupTimes
 from .recurrent import RecurrentCosts, RecurrentSize
 from .rows import SHARING_INVOCATIONS, PoolingCosts, RowCosts, SharedColumns
 from .sizes import UNLIMITED, Choice, ConvolutionSize, ProductSize
+from .tiles import BLOCK_TILES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -147,6 +148,8 @@ _WORTHWHILE_SHARE = 0.75
 """The share of a convolution's time that Winograd's algorithm may take by its estimate, which errs."""
 
 
+_HIGHEST_TILE = max(tile.rows for tile in BLOCK_TILES)
+
 _LOADS_NS = 700.0
 """Time until the loads that an invocation issues together have arrived, from the memory or the cache that cores share."""
 
@@ -175,7 +178,9 @@ class HardwareConvolutions(ConvolutionCosts):
     def _product_ns(self, size: ProductSize, patch_reads: int = 0) -> float:
         """Return the time of a product in its best tile and number of parts."""
         choice = Choice("tiled", "")
-        tile, parts = self.products.tile_and_parts(choice, size, most_rows=128, most_parts=UNLIMITED, patch_reads=patch_reads)
+        tile, parts = self.products.tile_and_parts(
+            choice, size, most_rows=_HIGHEST_TILE, most_parts=UNLIMITED, patch_reads=patch_reads
+        )
         return self.products.blocks.cycles(tile, parts, size, patch_reads=patch_reads) / _CYCLES_PER_NS
 
     def _choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:
@@ -281,12 +286,13 @@ class HardwareAttention(AttentionCosts):
 _DEPENDENT_DISPATCH_NS = 4000.0
 """Time of a dispatch that reads the results of the preceding dispatch.
 
-An H200 takes 1.7 to 2 us for a small one and 1 us more for its first reads. The host records one in 2 to 4 us meanwhile.
+An H200 takes 1.7 to 2 us for a small one. Its first reads take more, and the C calls that record and submit it take the host
+2 us.
 """
 
 _STEP_NS = 9000.0
-"""Time of a dispatch that is a time step, besides the weights. An H200 takes 9 to 11 us: the dispatch waits for the preceding
-one, and reads uniforms, the state and the first weights one after the other."""
+"""Time of a dispatch that is a time step, besides the weights. An H200 takes 11 us with them: the dispatch waits for the
+preceding one, and reads uniforms, the state and the first weights one after the other."""
 
 _SEQUENCE_STEP_NS = 1500.0
 """Time of a step of the `sequence` kernel besides reading weights: barriers and dependent arithmetic. Assumed."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _WORTH_PARTS = 0.85
 """The share of a product's time that sums in parts must take at most: they take memory, and one more dispatch."""
 
-_FREE_PARTS = 256
-"""The number of parts of a sum whose memory is worth as much as the whole time of the product."""
+_PART_PENALTY = 1 / 256
+"""The share of a product's time that the memory of a part of its sums is worth."""
 
 Worth = tuple[float, float]
 """The minimum gain of a rare tile for a longer compilation: a share of the product's time, and nanoseconds."""
@@ -109,7 +109,7 @@ class ProductCosts(ABC):
 
         def cycles(candidate: tuple[BlockTile, int]) -> float:
             # Of nearly equal times the one with fewer parts is better, because parts take memory.
-            return self.blocks.cycles(*candidate, size, patch_reads=patch_reads) * (1 + candidate[1] / _FREE_PARTS)
+            return self.blocks.cycles(*candidate, size, patch_reads=patch_reads) * (1 + _PART_PENALTY * candidate[1])
 
         whole = min(((tile, 1) for tile in tiles), key=cycles)
         candidates = [(tile, parts) for tile in tiles for parts in counts if size.K >= parts * 4 * tile.depth]
@@ -124,7 +124,8 @@ class ProductCosts(ABC):
             steps: iterations that a sum takes.
             most_rows: the maximum number of rows of a tile whose operands can be bound.
         """
-        return row_tile(size, most_rows=most_rows, steps=steps, cores=self.blocks.cores)
+        cores, multiply_adds = self.blocks.cores, self.blocks.multiply_adds
+        return row_tile(size, most_rows=most_rows, steps=steps, cores=cores, multiply_adds=multiply_adds)
 
     def plain_rows(self, size: ProductSize) -> int:
         """Return the rows per invocation of the plain kernel."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ..kernels.spec import Grid, grid_1d
-from .peak import MOST_WORKGROUPS, WORKGROUP_FLOPS, Probe, measured_peak
+from .peak import Probe
 
 if TYPE_CHECKING:
     import wgpu
@@ -25,8 +25,7 @@ class ClockLoad:
     def __init__(self, device: Device, microseconds: float) -> None:
         buffers = [device.create_buffer(_BUFFER_BYTES, name) for name in ("clock load source", "clock load result")]
         self._probe = Probe(device, "arithmetic", buffers)
-        workgroups = int(microseconds / 1e6 * measured_peak(device).flops / WORKGROUP_FLOPS)
-        self._grid: Grid = grid_1d(min(max(1, workgroups), MOST_WORKGROUPS), device.caps)
+        self._grid: Grid = grid_1d(self._probe.workgroups_of(microseconds), device.caps)
 
     @classmethod
     def of(cls, device: Device) -> ClockLoad | None:

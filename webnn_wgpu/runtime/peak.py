@@ -21,13 +21,13 @@ from .timestamps import FEATURE, Timestamps
 _VERSION = 1
 """Of the way in which it is measured."""
 
-WORKGROUP_FLOPS = 64 * 256 * 16 * 4 * 2
+_WORKGROUP_FLOPS = 64 * 256 * 16 * 4 * 2
 """Operations of a workgroup of `shaders/probes/arithmetic.wgsl`: invocations, iterations, sums in quads, two for each."""
 
 _LONG_ENOUGH_US = 4000
 """Time from which on neither a kernel's start nor a clock's step matters."""
 
-MOST_WORKGROUPS = 1 << 20
+_MOST_WORKGROUPS = 1 << 20
 _ROUNDS = 15
 
 
@@ -99,9 +99,7 @@ def _measured(device: Device) -> Peak:
     try:
         buffers[0].write(np.full(8, 0.5, np.float32))
         arithmetic, copy = (Probe(device, name, buffers) for name in ("arithmetic", "copy"))
-        workgroups = 64
-        while (took := arithmetic.microseconds(grid_1d(workgroups, caps))) < _LONG_ENOUGH_US and workgroups < MOST_WORKGROUPS:
-            workgroups *= 2 if took > _LONG_ENOUGH_US / 8 else 8
+        workgroups = arithmetic.workgroups_of(_LONG_ENOUGH_US)
         copying = grid_1d(copied // 1024, caps)
         rounds = [(arithmetic.microseconds(grid_1d(workgroups, caps)), copy.microseconds(copying)) for _ in range(_ROUNDS)]
     finally:
@@ -109,7 +107,7 @@ def _measured(device: Device) -> Peak:
             buffer.destroy()
     # The fastest round is the least disturbed one.
     computing_us, copying_us = (min(times) for times in zip(*rounds, strict=True))
-    return Peak(workgroups * WORKGROUP_FLOPS / computing_us * 1e6, 2 * copied / copying_us * 1e6, FEATURE in caps.features)
+    return Peak(workgroups * _WORKGROUP_FLOPS / computing_us * 1e6, 2 * copied / copying_us * 1e6, FEATURE in caps.features)
 
 
 class Probe:
@@ -134,6 +132,13 @@ class Probe:
         compute.set_bind_group(0, self._group)
         compute.dispatch_workgroups(*grid)
         compute.end()
+
+    def workgroups_of(self, microseconds: float) -> int:
+        """Return a number of workgroups that take so long, or up to twice as long."""
+        count = 64
+        while (took := self.microseconds(grid_1d(count, self._device.caps))) < microseconds and count < _MOST_WORKGROUPS:
+            count *= 2 if took > microseconds / 8 else 8
+        return count
 
     def microseconds(self, grid: Grid) -> float:
         """Run and return the time of the run."""
