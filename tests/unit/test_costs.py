@@ -114,7 +114,7 @@ def test_products_and_winograd_go_by_the_cores_of_the_device(device: str, cores:
     assert isinstance(costs.convolutions, HardwareConvolutions)
     rates = costs.convolutions.rates
     assert costs.products.blocks.cores == rates.cores == cores
-    assert costs.products.blocks.multiply_adds == rates.core_multiply_adds == (64 if "Intel" in device else 128)
+    assert costs.products.blocks.multiply_adds == (64 if "Intel" in device else 128)
 
 
 def test_an_invocation_has_fewer_depthwise_pixels_where_invocations_are_few() -> None:

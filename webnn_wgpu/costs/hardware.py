@@ -85,36 +85,25 @@ _SHARED_BYTES_PER_CYCLE = 28
 """Bytes per clock that the cache delivers to one core if all cores read from it. An H200 delivers 59 for reads alone. 28 fit
 the parts of sums, which are written too."""
 
-_SHARED_BYTES_PER_NS = _SHARED_BYTES_PER_CYCLE * _CYCLES_PER_NS
-"""The same per ns: 2000 for 40 cores."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceRates:
-    """The rates of a GPU, by which estimates compare arithmetic with memory and with dispatches.
+    """The rates of a GPU, by which estimates compare memory with dispatches.
 
     Attributes:
         cores: cores of the GPU.
-        core_multiply_adds: float32 multiply-adds of one core per clock: those of its architecture.
 
     Example:
-        >>> rates = DeviceRates(cores=40, core_multiply_adds=128)
-        >>> rates.multiply_adds_per_ns, rates.bytes_per_ns
-        (9216.0, 2016.0)
+        >>> DeviceRates(cores=40).bytes_per_ns
+        2016.0
     """
 
     cores: int
-    core_multiply_adds: int
-
-    @property
-    def multiply_adds_per_ns(self) -> float:
-        """Float32 multiply-adds of all cores per ns, at their peak."""
-        return self.cores * self.core_multiply_adds * _CYCLES_PER_NS
 
     @property
     def bytes_per_ns(self) -> float:
         """Bytes per ns that all cores together read from the cache that they share."""
-        return self.cores * _SHARED_BYTES_PER_NS
+        return self.cores * _SHARED_BYTES_PER_CYCLE * _CYCLES_PER_NS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -370,7 +359,7 @@ def costs_of(caps: Caps) -> Costs:
     """Return the costs of a GPU. `architectures.py` has the figures in which architectures differ."""
     architecture = architecture_of(caps)
     cores = cores_of(caps)
-    rates = DeviceRates(cores=cores, core_multiply_adds=architecture.multiply_adds)
+    rates = DeviceRates(cores=cores)
     products = HardwareProducts(
         lanes=caps.subgroup_size,
         subgroup=_SUBGROUP_TIMES,
