@@ -12,11 +12,20 @@ from webnn_wgpu.runtime.device import Device
 from webnn_wgpu.runtime.llvmpipe import SPARE_THREADS, THREADS, processors
 
 PROGRAM = f"""
-import os, pathlib
+import os, pathlib, time
 
-def count():
+def named():
     names = [path.read_text() for path in pathlib.Path("/proc/self/task").glob("*/comm")]
     return sum(name.startswith("llvmpipe-") for name in names)
+
+def count():
+    # A thread takes its name once it runs, which a busy machine delays: the count must stay the same for half a second.
+    last, since = named(), time.monotonic()
+    while time.monotonic() - since < 0.5:
+        time.sleep(0.02)
+        if (now := named()) != last:
+            last, since = now, time.monotonic()
+    return last
 
 def open_another():
     import wgpu
