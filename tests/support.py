@@ -29,7 +29,8 @@ from webnn_wgpu.ops import OPS
 from webnn_wgpu.passes import run_passes
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
-from webnn_wgpu.runtime.device import Device, adapters, open_device
+from webnn_wgpu.runtime.adapters import adapters
+from webnn_wgpu.runtime.device import Device, open_device
 from webnn_wgpu.runtime.program import Program
 
 PROFILES: dict[str, tuple[str, ...] | None] = {

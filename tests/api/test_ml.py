@@ -12,6 +12,7 @@ from tests.api.graphs import X, negation
 from tests.support import open_profile
 from webnn_wgpu.api import ml as ml_module
 from webnn_wgpu.core.caps import DEFAULT_LIMITS
+from webnn_wgpu.runtime import adapters as adapters_module
 from webnn_wgpu.runtime import device as device_module
 
 
@@ -26,7 +27,7 @@ class FakeAdapter:
 
     def __init__(self, kind: str) -> None:
         """`kind` is a type of adapter, with its backend behind a slash where that matters."""
-        self._real: Any = device_module.adapters()[0]
+        self._real: Any = adapters_module.adapters()[0]
         type_, _, backend = kind.partition("/")
         self.info: dict[str, Any] = {**self._real.info, "adapter_type": type_}
         self.info |= {"backend_type": backend} if backend else {}
@@ -48,7 +49,7 @@ def adapters(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def have(*kinds: str) -> None:
         found = [FakeAdapter(kind) for kind in kinds]
-        monkeypatch.setattr(device_module, "adapters", lambda: found)
+        monkeypatch.setattr(adapters_module, "adapters", lambda: found)
 
     return have
 
@@ -203,7 +204,7 @@ def test_a_mapping_of_options() -> None:
 
 
 def test_own_device_that_is_destroyed() -> None:
-    gpu = device_module.adapters()[0].request_device_sync()
+    gpu = adapters_module.adapters()[0].request_device_sync()
     gpu.destroy()
     with pytest.raises(wn.DeviceLostError, match=r"create_context: the wgpu\.GPUDevice was destroyed"):
         wn.ml.create_context(gpu)

@@ -20,6 +20,7 @@ from webnn_wgpu.cli.demo import DEFAULT_SENTENCES
 from webnn_wgpu.demos import sentence_encoder
 from webnn_wgpu.demos.sentence_encoder import MODEL_FILES, SentenceEncoder
 from webnn_wgpu.runtime import device as devices
+from webnn_wgpu.runtime.adapters import INSTALL_HINT
 
 KEYS = ["adapter", "sentences", "embeddings", "similarity", "dispatches", "first_run_ms", "run_ms"]
 
@@ -169,4 +170,4 @@ def test_without_an_adapter_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(wgpu.gpu, "enumerate_adapters_sync", list)
     result = demo(exit_code=1)
     assert result.stdout == ""
-    assert f"no WebGPU adapter was found. {devices.INSTALL_HINT}" in result.stderr
+    assert f"no WebGPU adapter was found. {INSTALL_HINT}" in result.stderr

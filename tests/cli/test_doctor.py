@@ -20,6 +20,8 @@ from webnn_wgpu.costs.architectures import summary_of
 from webnn_wgpu.demos import sentence_encoder
 from webnn_wgpu.kernels.templates import shader_root
 from webnn_wgpu.runtime import device as devices
+from webnn_wgpu.runtime.adapters import INSTALL_HINT
+from webnn_wgpu.runtime.capabilities import driver_of
 
 KEYS = "adapters device versions caches cache_enabled templates weights libraries settings advice".split()
 
@@ -70,8 +72,8 @@ def test_every_adapter_is_taken_or_not_for_a_reason() -> None:
 
 
 def test_a_driver_that_tells_no_version_is_named() -> None:
-    assert devices.driver_of({"vendor": "llvmpipe", "description": "Mesa 22.3.6"}) == "Mesa 22.3.6"
-    assert devices.driver_of({"vendor": "SwiftShader driver", "description": ""}) == "SwiftShader driver"
+    assert driver_of({"vendor": "llvmpipe", "description": "Mesa 22.3.6"}) == "Mesa 22.3.6"
+    assert driver_of({"vendor": "SwiftShader driver", "description": ""}) == "SwiftShader driver"
     assert all(adapter["driver"] for adapter in report()["adapters"])
 
 
@@ -90,10 +92,10 @@ def test_without_an_adapter_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     found = report(exit_code=1)
     assert found["adapters"] == []
     assert found["device"] is None
-    assert found["advice"][0] == f"no WebGPU adapter was found: {devices.INSTALL_HINT}"
+    assert found["advice"][0] == f"no WebGPU adapter was found: {INSTALL_HINT}"
     written = text(exit_code=1)
     assert "Adapters\n  none\n" in written
-    assert devices.INSTALL_HINT in written
+    assert INSTALL_HINT in written
 
 
 def test_a_device_that_does_not_open(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,8 @@ from tests.runtime.graphs import network
 from webnn_wgpu.debug import Kernels
 from webnn_wgpu.inspection.kernels import _workgroup_size
 from webnn_wgpu.kernels.templates import render, shader_root
-from webnn_wgpu.runtime.device import Device, adapters
+from webnn_wgpu.runtime.adapters import adapters
+from webnn_wgpu.runtime.device import Device
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import wgpu
 import webnn_wgpu as wn
 from tests.runtime.counting import count_objects
 from tests.support import new_context, new_profile
-from webnn_wgpu.runtime.device import adapters
+from webnn_wgpu.runtime.adapters import adapters
 from webnn_wgpu.testing import check_kernel
 
 from .abuses import Workplace

@@ -14,7 +14,7 @@ import pytest
 import wgpu
 from numpy.typing import NDArray
 
-from webnn_wgpu.runtime.device import adapters
+from webnn_wgpu.runtime.adapters import adapters
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,8 @@ from tests.runtime.counting import counted
 from tests.runtime.graphs import ROWS, expected, network
 from tests.support import new_context, open_profile
 from webnn_wgpu.runtime import destroying
-from webnn_wgpu.runtime.device import Device, adapters, open_device
+from webnn_wgpu.runtime.adapters import adapters
+from webnn_wgpu.runtime.device import Device, open_device
 
 
 def test_default_limits_and_no_features(context: wn.MLContext) -> None:

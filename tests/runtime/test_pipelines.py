@@ -9,7 +9,8 @@ from tests.runtime.counting import counted
 from tests.support import op_graph
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.runtime import pipelines
-from webnn_wgpu.runtime.device import Device, adapters
+from webnn_wgpu.runtime.adapters import adapters
+from webnn_wgpu.runtime.device import Device
 from webnn_wgpu.runtime.pipelines import PipelineCache
 from webnn_wgpu.runtime.program import Program
 

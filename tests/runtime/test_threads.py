@@ -16,7 +16,7 @@ import gc, threading, time
 import numpy as np
 import webnn_wgpu as wn
 from tests.runtime.graphs import ROWS, network, outputs, source
-from webnn_wgpu.runtime.device import adapters
+from webnn_wgpu.runtime.adapters import adapters
 def open_context():
     return wn.ml.create_context(adapters()[0].request_device_sync())
 def tries(call):

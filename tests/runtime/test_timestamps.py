@@ -9,7 +9,7 @@ import webnn_wgpu as wn
 from tests.runtime.counting import count_objects, counted, created
 from tests.runtime.graphs import ROWS, network, outputs, source
 from tests.support import Device
-from webnn_wgpu.runtime.device import adapters
+from webnn_wgpu.runtime.adapters import adapters
 from webnn_wgpu.runtime.timestamps import FEATURE, Timestamps
 
 

@@ -14,7 +14,8 @@ import webnn_wgpu as wn
 from tests.runtime.graphs import ROWS, network
 from webnn_wgpu.ir.graph import Array
 from webnn_wgpu.runtime import weights
-from webnn_wgpu.runtime.device import Device, adapters
+from webnn_wgpu.runtime.adapters import adapters
+from webnn_wgpu.runtime.device import Device
 from webnn_wgpu.runtime.weights import WeightStore
 
 

@@ -23,6 +23,7 @@ from webnn_wgpu.core.settings import cache_enabled, forced_target, forced_varian
 from webnn_wgpu.costs.architectures import summary_of
 from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 from webnn_wgpu.kernels.templates import shader_root
+from webnn_wgpu.runtime import adapters, capabilities
 from webnn_wgpu.runtime import device as devices
 
 from .text import write_section
@@ -153,8 +154,8 @@ def _device(advice: list[str]) -> devices.Device | None:
 
 
 def _adapters(device: devices.Device | None) -> Iterator[AdapterReport]:
-    found: list[Any] = devices.all_adapters()
-    usable: list[Any] = [adapter.info for adapter in devices.adapters()]
+    found: list[Any] = adapters.all_adapters()
+    usable: list[Any] = [adapter.info for adapter in adapters.adapters()]
     chosen: Any = None if device is None else device.gpu.adapter.info
     for info in (adapter.info for adapter in found):
         if info not in usable:
@@ -165,7 +166,7 @@ def _adapters(device: devices.Device | None) -> Iterator[AdapterReport]:
             reason = "usable: another one is preferred"
         yield AdapterReport(
             name=str(info["device"]),
-            driver=devices.driver_of(info),
+            driver=capabilities.driver_of(info),
             backend=str(info["backend_type"]),
             type=str(info["adapter_type"]),
             taken=info == chosen,

@@ -1,23 +1,20 @@
-"""Devices: choosing an adapter, requesting a device with all it offers, and reading off its capabilities."""
+"""Devices: opening one with all that kernels use, its queue, the errors of its calls, and its end."""
 
 from __future__ import annotations
 
 import atexit
 import functools
-import logging
 import os
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import wgpu
 
-from ..core import cache
-from ..core.cache import key_of
-from ..core.caps import DEFAULT_LIMITS, SCHEMA_VERSION, Caps
+from ..core.caps import DEFAULT_LIMITS, Caps
 from ..core.data_types import Array
 from ..core.errors import (
     DeviceLostError,
@@ -29,23 +26,16 @@ from ..core.errors import (
     WebNNError,
 )
 from ..core.garbage import Scarce
-from ..core.process import process_options
 from ..core.settings import forced_target
 from ..costs import Target
 from ..kernels.element import padded_bytes
+from .adapters import INSTALL_HINT, PowerPreference, choose_adapter
 from .buffer import Buffer
+from .capabilities import caps_of
 from .destroying import destroy_under
-from .llvmpipe import spare_threads
+from .forks import FORK_HINT, FORKED, forked, watch_forks
 from .native_header import import_native
-
-logger = logging.getLogger("webnn_wgpu")
-
-PowerPreference: TypeAlias = Literal["default", "high-performance", "low-power"]
-
-INSTALL_HINT = "Install a Vulkan driver for your GPU, or the software driver: apt-get install mesa-vulkan-drivers libvulkan1"
-
-_FORKED = "the process was forked from one that uses wgpu, whose threads it has not"
-_FORK_HINT = 'Start processes by multiprocessing.get_context("spawn"), or before the first context is made'
+from .versions import tested_wgpu
 
 WANTED_FEATURES = (
     "shader-f16",
@@ -76,7 +66,7 @@ class Device:
     def __init__(self, gpu: wgpu.GPUDevice, *, owned: bool, caps: Caps | None = None) -> None:
         kind = forced_target()  # first, because it may raise
         self.gpu, self.owned = gpu, owned
-        _watch_forks()
+        watch_forks()
         if owned:
             _destroy_at_exit()
             _opened.add(gpu)
@@ -86,7 +76,7 @@ class Device:
         self._gone = False
         self.users = 0
         with self.translated("opening the device"):
-            self.caps = caps or _caps_of(gpu)
+            self.caps = caps or caps_of(gpu)
         self.target = Target.of(self.caps, kind)
         self.shared: dict[str, Any] = {}
         """Caches of the other modules of this package, by module."""
@@ -119,11 +109,11 @@ class Device:
     @property
     def lost(self) -> bool:
         """Whether the device is known to be gone: its owner has destroyed it, or a call has failed for that."""
-        return self._gone or _forked.is_set() or _is_destroyed(self.gpu)
+        return self._gone or forked.is_set() or _is_destroyed(self.gpu)
 
     def loss(self) -> DeviceLostError:
         """Return the error of calls on a device that is gone."""
-        return DeviceLostError(_FORKED, hint=_FORK_HINT) if _forked.is_set() else DeviceLostError("the device is lost")
+        return DeviceLostError(FORKED, hint=FORK_HINT) if forked.is_set() else DeviceLostError("the device is lost")
 
     def check(self) -> None:
         """Raise DeviceLostError if the device is lost, even if only the driver knows of the loss.
@@ -312,7 +302,7 @@ def open_device(
     Raises:
         NotSupportedError: no adapter exists. The message names the packages to install.
     """
-    adapter = _choose_adapter(power_preference, prefer_software)
+    adapter = choose_adapter(power_preference, prefer_software)
     if adapter is None:
         kind = "software WebGPU adapter" if prefer_software else "WebGPU adapter"
         raise NotSupportedError(f"no {kind} was found", operator="create_context", hint=INSTALL_HINT)
@@ -340,64 +330,6 @@ def open_adapter(adapter: wgpu.GPUAdapter) -> Device:
     return Device.of(gpu, owned=True)
 
 
-def all_adapters() -> list[wgpu.GPUAdapter]:
-    """Return every adapter, also those that kernels cannot run on."""
-    if _forked.is_set():
-        raise NotSupportedError(_FORKED, operator="create_context", hint=_FORK_HINT)
-    import_native()
-    if process_options().without_opengl:
-        _leave_out_opengl()
-    _watch_forks()
-    with spare_threads():
-        return wgpu.gpu.enumerate_adapters_sync()
-
-
-def _leave_out_opengl() -> None:
-    """Have wgpu not load the driver of OpenGL, whose adapters kernels cannot run on: it takes some 11 MB.
-
-    The process has one instance of wgpu, which finds the adapters of all its code: see `optimize_process`. Where the instance
-    exists already, it stays as its owner made it.
-    """
-    if tested_wgpu():
-        from wgpu.backends.wgpu_native import extras
-
-        with suppress(RuntimeError):
-            # The compiler for Direct3D stays the one that wgpu takes by itself.
-            extras.set_instance_extras(backends=["Primary"], dx12_compiler="Undefined")
-
-
-def driver_of(info: Mapping[str, Any]) -> str:
-    """Return an adapter's driver for people: its version, or its name if the driver reports no more."""
-    return str(info.get("description") or info.get("vendor") or "")
-
-
-def tested_wgpu() -> bool:
-    """Return whether the package knows the internals of the installed version of wgpu."""
-    return wgpu.__version__.startswith(("0.31.", "0.32."))
-
-
-def adapters() -> list[wgpu.GPUAdapter]:
-    """Return the adapters kernels can run on. OpenGL ones are left out: they lack compute limits and hide Vulkan ones."""
-    return [a for a in all_adapters() if a.info["backend_type"] != "OpenGL"]
-
-
-def _choose_adapter(power_preference: PowerPreference, prefer_software: bool) -> wgpu.GPUAdapter | None:
-    order = {"DiscreteGPU": 0, "IntegratedGPU": 1, "VirtualGPU": 2, "Unknown": 3, "CPU": 4}
-    if power_preference == "low-power":
-        order |= {"IntegratedGPU": 0, "DiscreteGPU": 1}
-    if prefer_software:
-        order = {"CPU": 0}
-
-    def rank(adapter: wgpu.GPUAdapter) -> tuple[int, bool]:
-        # Windows offers most GPUs twice. wgpu compiles for Direct3D with FXC, which lacks float16, wide integers and subgroups.
-        return order.get(adapter.info["adapter_type"], 5), adapter.info["backend_type"] == "D3D12"
-
-    found = sorted(adapters(), key=rank)
-    if prefer_software:
-        found = [a for a in found if a.info["adapter_type"] == "CPU"]
-    return found[0] if found else None
-
-
 _of_lock = threading.Lock()
 
 _opened: Scarce[wgpu.GPUDevice] = Scarce(few=12)
@@ -405,21 +337,6 @@ _opened: Scarce[wgpu.GPUDevice] = Scarce(few=12)
 
 One program may use more than half as many while its kernels are compiled.
 """
-
-_forked = threading.Event()
-"""Set in processes that were forked from one that used wgpu."""
-
-
-@functools.cache
-def _watch_forks() -> None:
-    """Mark forks of this process after its first use of wgpu: forks lack the drivers' threads, so calls would never return."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_after_fork)
-
-
-def _after_fork() -> None:
-    _forked.set()
-    _opened.alive.clear()  # no destruction at exit
 
 
 @functools.cache
@@ -436,6 +353,8 @@ def _destroy_at_exit() -> None:
 
     # Registered after the first device exists: atexit calls handlers in reverse order, so this one runs before wgpu's own.
     atexit.register(destroy)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_opened.alive.clear)  # a fork destroys nothing at its exit
 
 
 def _is_destroyed(gpu: Any) -> bool:
@@ -454,55 +373,3 @@ def _native_library() -> tuple[Any, Callable[[Array], Any]]:
     functions: Any = _api.libf
     pointer_to: Any = ffi.from_buffer
     return functions, pointer_to
-
-
-def _caps_of(gpu: wgpu.GPUDevice) -> Caps:
-    info: Mapping[str, Any] = gpu.adapter.info
-    limits = {name: int(gpu.limits.get(name, default)) for name, default in DEFAULT_LIMITS.items()}
-    features = frozenset(str(f) for f in gpu.features)
-    identity: dict[str, Any] = {
-        "adapter_type": str(info.get("adapter_type", "Unknown")),
-        "vendor": str(info.get("vendor", "")),
-        "device": str(info.get("device", "")),
-        "driver": driver_of(info),
-        "backend": str(info.get("backend_type", "")),
-    }
-    size = _subgroup_size(gpu, identity) if "subgroup" in features else 0
-    return Caps(features=features, limits=tuple(limits.items()), subgroup_size=size, **identity)
-
-
-_PROBE = """
-@group(0) @binding(0) var<storage, read_write> size: array<u32>;
-@compute @workgroup_size(64)
-fn main(@builtin(subgroup_size) n: u32) { size[0] = n; }
-"""
-
-
-def _subgroup_size(gpu: wgpu.GPUDevice, identity: Mapping[str, str]) -> int:
-    """Return the subgroup size that shaders really run with: adapters report a range, and drivers misreport it."""
-    name = f"probes/subgroup-{key_of(SCHEMA_VERSION, wgpu.__version__, *identity.values())}"
-    known = cache.read(name)
-    if known is not None and known.isdecimal():
-        return int(known)
-    module = gpu.create_shader_module(code=_PROBE)
-    layout = gpu.create_bind_group_layout(
-        entries=[{"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "storage"}}]
-    )
-    pipeline = gpu.create_compute_pipeline(
-        layout=gpu.create_pipeline_layout(bind_group_layouts=[layout]), compute={"module": module, "entry_point": "main"}
-    )
-    buffer = gpu.create_buffer(size=4, usage=BUFFER_USAGE)
-    group = gpu.create_bind_group(
-        layout=layout, entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}]
-    )
-    encoder = gpu.create_command_encoder()
-    compute = encoder.begin_compute_pass()
-    compute.set_pipeline(pipeline)
-    compute.set_bind_group(0, group)
-    compute.dispatch_workgroups(1)
-    compute.end()
-    gpu.queue.submit([encoder.finish()])
-    data: Any = gpu.queue.read_buffer(buffer)
-    size = int(np.frombuffer(data, np.uint32)[0])
-    cache.write(name, str(size))
-    return size

@@ -19,8 +19,9 @@ from weakref import WeakValueDictionary
 
 import wgpu
 
-from .device import Device, tested_wgpu
+from .device import Device
 from .recorder import uses_raw_calls
+from .versions import tested_wgpu
 
 _LOOK_S = 0.1
 """The interval at which a wait for another thread checks that the device still exists."""

@@ -24,7 +24,7 @@ import wgpu
 
 from ..core.errors import MLTypeError
 from ..core.settings import recorder_name
-from .device import tested_wgpu
+from .versions import tested_wgpu
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,8 +14,9 @@ import numpy as np
 import wgpu
 
 from ..core.data_types import Array
-from .device import Buffer, Device, tested_wgpu
+from .device import Buffer, Device
 from .readback import StagingPool
+from .versions import tested_wgpu
 
 FEATURE = "timestamp-query"
 

@@ -17,7 +17,8 @@ from ..api.context import MLContext
 from ..api.internals import internals
 from ..core.data_types import DATA_TYPES, Array
 from ..core.errors import NotSupportedError
-from ..runtime.device import INSTALL_HINT, adapters, open_adapter
+from ..runtime.adapters import INSTALL_HINT, adapters
+from ..runtime.device import open_adapter
 from .guards import FILL_PATTERN
 from .kernel_report import CheckedCase, KernelCase, KernelFault, KernelReport, Number
 from .kernel_runs import KernelOnDevice, behind_bytes
