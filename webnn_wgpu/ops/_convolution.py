@@ -39,9 +39,9 @@ from ._phases import Phases, phases_of
 from ._product import FORCED, HIGHEST_TILE, product_calls
 from ._product import TEMPLATES as PRODUCTS
 from ._product_kernel import Addend, finish
+from ._strided_copy import STRIDED, strided_call
 from ._winograd import TEMPLATES as WINOGRAD
 from ._winograd import winograd_calls
-from .strided import STRIDED, strided_call
 
 if TYPE_CHECKING:
     from ..ir.types import TensorType

@@ -14,7 +14,7 @@ from ._convolution_options import sizes_of
 from ._patches import Patches, patch_uniforms
 from ._product_kernel import Addend, ProductKernel, Read
 from ._shapes import strides_of
-from .strided import strided_call
+from ._strided_copy import strided_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

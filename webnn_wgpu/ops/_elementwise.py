@@ -13,7 +13,7 @@ from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Operan
 from ..kernels.windows import repeated, strided_span
 from ._quads import quad_launch, quad_work
 from ._shapes import broadcast_strides, merge_dimensions, strides_of
-from .strided import strided_call
+from ._strided_copy import strided_call
 
 ELEMENTWISE = KernelTemplate("elementwise", ("expression", "rank", "reads", "whole_quads"))
 

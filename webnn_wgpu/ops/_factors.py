@@ -10,7 +10,7 @@ from ..kernels.packing import Chain, Columns, Transposed
 from ..kernels.spec import KernelCall, Operand, Packed, Packing, Temp
 from ._def import Lowering
 from ._shapes import strides_of
-from .strided import strided_call
+from ._strided_copy import strided_call
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ..ir.types import TensorType
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.spec import Temp, Work, grid_1d
 from ._product import HIGHEST_TILE
-from .strided import strided_call
+from ._strided_copy import strided_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

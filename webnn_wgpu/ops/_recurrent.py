@@ -30,8 +30,8 @@ from ._recurrent_steps import bindings_besides as bindings_of_steps
 from ._recurrent_subgroup import SUBGROUP, most_steps, row_blocks, subgroup_calls
 from ._recurrent_subgroup import bindings_besides as bindings_of_subgroup
 from ._recurrent_subgroup import obstacle as subgroup_obstacle
+from ._strided_copy import STRIDED
 from .concat import CONCATENATION
-from .strided import STRIDED
 
 SUBGROUP_VARIANTS = ("subgroup_sequence", "subgroup_steps")
 """The variants that need subgroups."""

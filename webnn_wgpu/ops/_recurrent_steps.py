@@ -16,7 +16,7 @@ from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Temp, 
 from ._def import Lowering
 from ._factors import Factor, row_major
 from ._recurrent_network import BoundOperand, Field, Network, Sizes, initial_states
-from .strided import strided_call
+from ._strided_copy import strided_call
 
 STEPS = KernelTemplate("recurrent.steps", ("cell", "width", "sources", "rows", "shares"))
 

@@ -31,7 +31,7 @@ from ..kernels.spec import (
 from ..kernels.windows import strided_span
 from ._def import Lowering
 from ._shapes import merge_dimensions, strides_of
-from .strided import strided_call
+from ._strided_copy import strided_call
 
 Field = tuple[str, UniformType, int | float]
 """A uniform: name, type, value."""

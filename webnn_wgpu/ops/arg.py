@@ -23,11 +23,11 @@ from ..kernels.terms import Term
 from ._attrs import Attr
 from ._def import Lower, Lowering, OpCall, OpDef, Operand
 from ._reduction import HIGHEST, LOWEST, VARIANTS, choose_variant, reduced_shape, row_call, rows_fit, side_by_side, view_rows
+from ._strided_copy import STRIDED
 from .interfaces.bounds import EXACT
 from .interfaces.cost import per_element
 from .interfaces.documentation import ARG_MIN_MAX, Documentation, Method
 from .interfaces.family import Family
-from .strided import STRIDED
 
 ARG = KernelTemplate("arg", ("variant", "rows", "key", "last"), VARIANTS)
 

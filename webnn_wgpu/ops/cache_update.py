@@ -12,6 +12,7 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._product_kernel import ProductKernel
+from ._strided_copy import STRIDED, copy_call
 from ._units import WORD_BYTES, units_of
 from .gradients import movement as movement_gradients
 from .interfaces.bounds import EXACT
@@ -19,7 +20,6 @@ from .interfaces.cost import UPDATED
 from .interfaces.documentation import CACHE_EXTENSIONS, Documentation
 from .interfaces.family import Family
 from .interfaces.movement import Movement
-from .strided import STRIDED, copy_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,6 +15,7 @@ from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef
 from ._def import Operand as OperandDef
 from ._quads import quad_launch, quad_work
+from ._strided_copy import STRIDED, copy_call
 from ._units import WORD_BYTES, units_of
 from .gradients import movement as movement_gradients
 from .interfaces.bounds import EXACT
@@ -23,7 +24,7 @@ from .interfaces.documentation import MOVEMENT, Documentation
 from .interfaces.family import Family
 from .interfaces.layout import ChannelsLast, Layout, moved
 from .interfaces.movement import Movement, Part
-from .strided import MAX_PARTS, STRIDED, copy_call
+from .strided import MAX_PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

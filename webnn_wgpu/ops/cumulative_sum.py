@@ -23,13 +23,13 @@ from ._def import Lowering, OpCall, OpDef, Operand
 from ._reduction import VARIANTS, Field, RowView, choose_variant, row_launch, row_work, side_by_side, view_rows
 from ._reduction_functions import arithmetic
 from ._rows import to_type, wide
+from ._strided_copy import STRIDED, strided_call
 from .gradients import reductions as reductions_gradients
 from .interfaces.bounds import CONDITIONED, sums
 from .interfaces.cost import per_element
 from .interfaces.documentation import REDUCTIONS, SORTING_EXTENSIONS, Documentation
 from .interfaces.family import Family
 from .reduce import REDUCE, SUMMABLE, ReduceTensor, number_of_parts, parts_needed, totals_of_parts
-from .strided import STRIDED, strided_call
 
 CUMULATIVE_SUM = KernelTemplate(
     "cumulative_sum", ("variant", "form", "operation", "neutral", "exclusive", "reversed", "rows"), VARIANTS

@@ -22,8 +22,9 @@ from ._def import Epilogue, Lowering, OpCall, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
 from ._rows import apply_node
 from ._shapes import strides_of
+from ._strided_copy import STRIDED, strided_call
 from .interfaces.family import Family
-from .strided import STRIDED, TRANSPOSE, strided_call
+from .strided import TRANSPOSE
 
 
 def _infer(call: OpCall) -> tuple[TensorType, ...]:

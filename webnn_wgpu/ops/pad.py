@@ -14,6 +14,7 @@ from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._shapes import strides_of
+from ._strided_copy import STRIDED, copy_call
 from ._units import units_of
 from .gradients import movement as movement_gradients
 from .interfaces.bounds import EXACT
@@ -22,7 +23,6 @@ from .interfaces.documentation import MOVEMENT, Documentation, Method, Parameter
 from .interfaces.family import Family
 from .interfaces.layout import dimensions
 from .interfaces.movement import MOVES
-from .strided import STRIDED, copy_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

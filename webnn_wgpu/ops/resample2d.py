@@ -23,6 +23,7 @@ from ._quads import quad_launch, quad_work
 from ._reduction import Field
 from ._rows import to_type, wide
 from ._shapes import strides_of
+from ._strided_copy import STRIDED, copy_call
 from ._units import units_of
 from .gradients import sampling as sampling_gradients
 from .interfaces.bounds import sums
@@ -30,7 +31,6 @@ from .interfaces.cost import Cost
 from .interfaces.documentation import POOLING, Documentation
 from .interfaces.family import Family
 from .interfaces.layout import dimensions
-from .strided import STRIDED, copy_call
 
 RESAMPLE2D = KernelTemplate("resample2d", ("mode", "read", "rank", "resized", "integers", "wide"))
 

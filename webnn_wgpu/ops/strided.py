@@ -6,22 +6,18 @@ All use one kernel. It copies elements as bits, so every data type works on ever
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..core.data_types import MAX_DIMENSION
-from ..kernels.element import ELEMENTS, QUAD, STORAGE_ALIGNMENT_BYTES, WORD_BYTES, bits_of
-from ..kernels.spec import Binding, Grid, Interval, KernelCall, KernelTemplate, UniformType, Work, grid_1d
-from ..kernels.spec import Operand as KernelOperand
-from ..kernels.windows import strided_span
+from ..kernels.spec import KernelCall
 from . import _movement_documentation as _documentation
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
-from ._quads import quad_launch, quad_work
-from ._shapes import broadcast_strides, merge_dimensions, strides_of, unidirectional
+from ._shapes import broadcast_strides, strides_of, unidirectional
+from ._strided_copy import STRIDED, strided_call
 from .gradients import movement as movement_gradients
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
@@ -32,159 +28,11 @@ from .interfaces.movement import MOVES, Move, Movement, Stepped
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..costs import Target
     from ..ir.graph import Array, Attrs, Graph, Node
     from ..ir.types import TensorType
 
-STRIDED = KernelTemplate("strided", ("rank", "read"))
-
 MAX_PARTS = 8192
 """Most parts of a split and most inputs of a concat (specification, "valid tensor count")."""
-
-
-def strided_call(
-    value: KernelOperand,
-    data_type: str,
-    base: int,
-    dims: Sequence[int],
-    strides: Sequence[int],
-    output: KernelOperand,
-    target: Target,
-    reason: str,
-) -> KernelCall:
-    """Return the kernel call `output[i] = value[base + sum(coordinate(i, d) * strides[d])]` over index space `dims`."""
-    num_elements = math.prod(dims)
-    space, (_, own) = merge_dimensions(dims, [strides_of(dims), strides])
-    tiles = _TransposeTiles.of(data_type, base, space, own, target)
-    if tiles is not None:
-        return tiles.call(value, output, reason)
-    launch, grid = quad_launch(num_elements, target)
-    fields: list[tuple[str, UniformType, int]] = list(launch)
-    fields.append(("input_base", "u32", base))
-    aligned = base % QUAD == 0
-    if len(space) == 1 and (own[0] == 1 or num_elements == 1) and aligned:
-        read = "same"
-    elif space[-1] % QUAD:
-        read = "strided"
-    else:
-        contiguous = own[-1] == 1 and aligned and all(s % QUAD == 0 for s in own[:-1])
-        read = "quad" if contiguous else "row"
-        fields.append(("row_quads", "u32", space[-1] // QUAD))
-    if read != "same":
-        fields.extend((f"dim_{d}", "u32", n) for d, n in enumerate(space))
-        fields.extend((f"input_stride_{d}", "u32", s % 2**32) for d, s in enumerate(own))
-    element = bits_of(data_type)
-    spec = STRIDED.spec(
-        [
-            Binding(name="input", access="read", element=element, quad=read in ("same", "quad")),
-            Binding(name="output", access="write", element=element, quad=True),
-        ],
-        [(name, type_) for name, type_, _ in fields],
-        rank=0 if read == "same" else len(space),
-        read=read,
-    )
-
-    def reach(first: int, end: int) -> list[Interval]:
-        low, past = (first, end) if read == "same" else strided_span(space, own, first, end)
-        return [(base + low, base + past), (first, end)]
-
-    work = quad_work(num_elements, target, reach, moved=[0])
-    return KernelCall(
-        spec=spec, operands=(value, output), uniforms=tuple(v for _, _, v in fields), grid=grid, reason=reason, work=work
-    )
-
-
-_TILE = 32
-"""Sides of the tile that a workgroup transposes in workgroup memory, as in `shaders/ops/strided.wgsl.j2`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _TransposeTiles:
-    """A movement that transposes matrices, whose tiles pass through workgroup memory.
-
-    Attributes:
-        data_type: the type of the elements.
-        base: where the input begins.
-        space: the merged dimensions of the output.
-        own: the steps of the input along them.
-        turned: the dimension along which the input's elements are neighbors. It is not the innermost one.
-        target: the device.
-    """
-
-    data_type: str
-    base: int
-    space: Sequence[int]
-    own: Sequence[int]
-    turned: int
-    target: Target
-
-    @classmethod
-    def of(cls, data_type: str, base: int, space: Sequence[int], own: Sequence[int], target: Target) -> _TransposeTiles | None:
-        """Return how a movement transposes matrices, or None where it does not, or where tiles do not pay or fit."""
-        turned = next((d for d, step in enumerate(own[:-1]) if step == 1), None)
-        least = target.costs.launches.least_transposed_side
-        if turned is None or min(space[turned], space[-1]) < least or min(own) < 0 or own[-1] == 0:
-            return None
-        found = cls(data_type=data_type, base=base, space=space, own=own, turned=turned, target=target)
-        size_bytes = ELEMENTS[found._element].size_bytes
-        fits = max(found._touched[1] - found._touched[0], math.prod(space)) * size_bytes
-        margin = target.caps.limit("min-storage-buffer-offset-alignment") + STORAGE_ALIGNMENT_BYTES
-        writes = space[-1] % QUAD == 0 or size_bytes >= WORD_BYTES
-        return found if writes and fits + margin <= target.caps.limit("max-storage-buffer-binding-size") else None
-
-    @property
-    def _element(self) -> str:
-        return bits_of(self.data_type)
-
-    @property
-    def _touched(self) -> Interval:
-        low, past = strided_span(self.space, self.own, 0, math.prod(self.space))
-        return self.base + low, self.base + past
-
-    def call(self, value: KernelOperand, output: KernelOperand, reason: str) -> KernelCall:
-        """Return the kernel call."""
-        space, own, turned = self.space, self.own, self.turned
-        outer = [d for d in range(len(space) - 1) if d != turned]
-        steps = strides_of(space)
-        row_tiles, column_tiles = (-(-space[d] // _TILE) for d in (turned, -1))
-        tiles = row_tiles * column_tiles * math.prod(space[d] for d in outer)
-        fields: dict[str, int] = {"tiles": tiles, "row_tiles": row_tiles, "column_tiles": column_tiles}
-        fields |= {"rows": space[turned], "columns": space[-1], "column_step": own[-1], "row_step": steps[turned]}
-        fields["input_base"] = self.base
-        for i, d in enumerate(outer):
-            fields |= {f"dim_{i}": space[d], f"input_stride_{i}": own[d], f"output_stride_{i}": steps[d]}
-        quads_read = all(n % QUAD == 0 for n in (self.base, space[turned], own[-1], *(own[d] for d in outer)))
-        spec = STRIDED.spec(
-            [
-                Binding(name="input", access="read", element=self._element, quad=quads_read),
-                Binding(name="output", access="write", element=self._element, quad=space[-1] % QUAD == 0),
-            ],
-            [(name, "u32") for name in fields],
-            rank=len(outer),
-            read="tiled",
-        )
-
-        def launch(units: int) -> tuple[dict[str, int], Grid]:
-            return {"tiles": units}, grid_1d(units, self.target.caps)
-
-        def reach(first: int, end: int) -> list[Interval]:
-            # Tiles touch elements in all parts of the operand, so the elements of all tiles must fit a binding.
-            return [self._touched, (0, math.prod(space))]
-
-        return KernelCall(
-            spec=spec,
-            operands=(value, output),
-            uniforms=tuple(fields.values()),
-            grid=grid_1d(tiles, self.target.caps),
-            reason=f"{reason}, tiles in workgroup memory",
-            work=Work(tiles, launch, reach),
-        )
-
-
-def copy_call(value: int, value_type: TensorType, output: int, target: Target) -> KernelCall:
-    """Return the kernel call that copies a value."""
-    shape = value_type.shape
-    return strided_call(value, value_type.data_type, 0, shape, strides_of(shape), output, target, "copy")
 
 
 def _place(low: Lowering) -> tuple[int, int, tuple[int, ...]]:

@@ -22,8 +22,8 @@ from ..kernels.windows import divided
 from ..ops import OPS
 from ..ops._def import Lowering, Part
 from ..ops._operations import operations_of, touched_bytes
+from ..ops._strided_copy import copy_call
 from ..ops.fused import steps_of
-from ..ops.strided import copy_call
 from .concatenation import parts_in_place, ranges_in_place
 from .execution_plan import ConstantUse, ExecutionPlan, Intermediate, PlannedDispatch, Resource, Slot
 from .forced import check_forced
