@@ -145,7 +145,8 @@ def test_tiles_of_hardware_shrink_for_small_results() -> None:
         return str(found)
 
     assert tile(ProductSize(1024, 1024, 1024)) == "128x64"
-    assert tile(ProductSize(12544, 64, 576)) == "128x64"
+    # 98 tiles of 128 x 64 would give some of 46 cores three, and others two.
+    assert tile(ProductSize(12544, 64, 576)) == "128x32"
     assert tile(ProductSize(64, 16384, 512)) == "64x128"
     assert tile(ProductSize(128, 1536, 384)) == "32x32"
     assert tile(ProductSize(128, 384, 384)) == "16x32x4"

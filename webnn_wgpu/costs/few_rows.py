@@ -72,10 +72,21 @@ class RowTile:
         """Invocations of the workgroup."""
         return self.lanes * self.shares
 
-    @property
-    def ahead(self) -> int:
-        """Steps whose operands an invocation reads before it multiplies them. They take 16 registers for each step."""
-        return 4 if self.rows <= 2 else 2
+    def ahead(self, steps: int) -> int:
+        """Return how many steps an invocation reads before it multiplies them, so that it waits the least often.
+
+        The operands of a step take 16 registers. Steps behind the last whole group wait one by one.
+
+        Args:
+            steps: the iterations of a sum.
+
+        Example:
+            >>> tile = RowTile(rows=1, lanes=4, shares=64)
+            >>> [tile.ahead(64 * own) for own in (1, 2, 3, 4, 5, 6)]
+            [1, 2, 3, 4, 4, 3]
+        """
+        own, most = max(1, -(-steps // self.shares)), 4 if self.rows <= 2 else 2
+        return min(range(most, 0, -1), key=lambda ahead: own // ahead + own % ahead)
 
     def __str__(self) -> str:
         return f"{self.rows}x{self.columns}x{self.shares}"

@@ -17,15 +17,23 @@ from .convolutions import ConvolutionCosts
 from .depthwise import MOST_WRITTEN_PRODUCTS, DepthwiseTimes
 from .devices import cores_of
 from .few_rows import MOST_ROWS
+from .hardware_recurrent import HardwareRecurrent
 from .model import PORTABLE_ITERATIONS, Costs, LaunchCosts, PassCosts, RuntimeCosts, ScatterCosts, SharingCosts
 from .products import ProductCosts, SubgroupTimes
-from .recurrent import RecurrentCosts, RecurrentSize
+from .rates import (
+    CACHED_BYTES_PER_NS,
+    CORE_BYTES_PER_NS,
+    CYCLES_PER_NS,
+    DEPENDENT_DISPATCH_NS,
+    SHARED_BYTES_PER_CYCLE,
+    DeviceRates,
+)
 from .rows import SHARING_INVOCATIONS, PoolingCosts, RowCosts, SharedColumns
 from .sizes import UNLIMITED, Choice, ConvolutionSize, ProductSize
 from .tiles import BLOCK_TILES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
 # Assumed.
 _PASSES = PassCosts(
@@ -69,41 +77,6 @@ _RUNTIME = RuntimeCosts(
     has_early_ends=False,
     soon_dispatches=12,
 )
-
-
-_CYCLES_PER_NS = 1.8
-"""Clock cycles of a core per ns: 1.98 of an NVIDIA H200, 2.5 of large GPUs for games, 1.3 of small ones."""
-
-_CORE_BYTES_PER_NS = 32 * _CYCLES_PER_NS
-"""Bytes per ns that one workgroup reads from the cache that cores share. A core can read 64 per clock, as AMD and NVIDIA state.
-Workgroups that multiply weights by a state got 50 to 70 on an H200."""
-
-_CACHED_BYTES_PER_NS = 64 * _CYCLES_PER_NS
-"""Bytes per ns that many workgroups read from the cache of their core. Estimated."""
-
-_SHARED_BYTES_PER_CYCLE = 28
-"""Bytes per clock that the cache delivers to one core if all cores read from it. An H200 delivers 59 for reads alone. 28 fit
-the parts of sums, which are written too."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeviceRates:
-    """The rates of a GPU, by which estimates compare memory with dispatches.
-
-    Attributes:
-        cores: cores of the GPU.
-
-    Example:
-        >>> DeviceRates(cores=40).bytes_per_ns
-        2016.0
-    """
-
-    cores: int
-
-    @property
-    def bytes_per_ns(self) -> float:
-        """Bytes per ns that all cores together read from the cache that they share."""
-        return self.cores * _SHARED_BYTES_PER_CYCLE * _CYCLES_PER_NS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +143,7 @@ class HardwareConvolutions(ConvolutionCosts):
         tile, parts = self.products.tile_and_parts(
             choice, size, most_rows=_HIGHEST_TILE, most_parts=UNLIMITED, patch_reads=patch_reads
         )
-        return self.products.blocks.cycles(tile, parts, size, patch_reads=patch_reads) / _CYCLES_PER_NS
+        return self.products.blocks.cycles(tile, parts, size, patch_reads=patch_reads) / CYCLES_PER_NS
 
     def _choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:
         if size.columns <= _TILED_CHANNELS:
@@ -179,7 +152,7 @@ class HardwareConvolutions(ConvolutionCosts):
 
     def depthwise_pixels(self, size: ConvolutionSize, step: int, possible: Sequence[tuple[int, int]]) -> tuple[int, int]:
         """Return the pixels with the shortest time."""
-        bytes_per_ns = self.rates.cores * _CACHED_BYTES_PER_NS
+        bytes_per_ns = self.rates.cores * CACHED_BYTES_PER_NS
         times = DepthwiseTimes(cores=self.rates.cores, bytes_per_ns=bytes_per_ns, loads_ns=_LOADS_NS)
         return times.pixels(size, step, possible)
 
@@ -231,7 +204,7 @@ class HardwareRows(RowCosts):
                 workgroups = -(-quads * lanes // SHARING_INVOCATIONS) * parts
                 ns = _SHARING_NS + self._loading_ns(workgroups * SHARING_INVOCATIONS, -(-length // (lanes * parts)))
                 if parts > 1:
-                    ns += _DEPENDENT_DISPATCH_NS + _SHARING_NS + _LOADS_NS
+                    ns += DEPENDENT_DISPATCH_NS + _SHARING_NS + _LOADS_NS
                 if ns < best_ns:
                     best, best_ns = SharedColumns(lanes=lanes, parts=parts), ns
                 parts *= 2
@@ -272,89 +245,6 @@ class HardwareAttention(AttentionCosts):
         return 1
 
 
-_DEPENDENT_DISPATCH_NS = 4000.0
-"""Time of a dispatch that reads the results of the preceding dispatch.
-
-An H200 takes 1.7 to 2 us for a small one. Its first reads take more, and the C calls that record and submit it take the host
-2 us.
-"""
-
-_STEP_NS = 9000.0
-"""Time of a dispatch that is a time step, besides the weights. An H200 takes 11 us with them: the dispatch waits for the
-preceding one, and reads uniforms, the state and the first weights one after the other."""
-
-_SEQUENCE_STEP_NS = 1500.0
-"""Time of a step of the `sequence` kernel besides reading weights: barriers and dependent arithmetic. Assumed."""
-
-_WORTH_STEPS = 0.7
-"""The share of the time that a dispatch per step must take at most: each also takes time of the host."""
-
-_LONGEST_DISPATCH_NS = 500_000_000.0
-"""The maximum estimated time of a dispatch. Windows ends a dispatch after 2 s, and a small GPU may take several times as long
-as the estimate."""
-
-_STEP_ROWS = 2
-"""Batch rows for which the `steps` kernel reads the weights once."""
-
-_MOST_SEQUENCE_ROWS = 4
-"""The maximum number of batch rows of a workgroup of the `sequence` kernel. With more rows, a core would multiply for longer
-than it reads."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class HardwareRecurrent(RecurrentCosts):
-    """Costs of recurrent networks on a GPU.
-
-    One workgroup computes all time steps on one core. In every step, it reads the weights that its registers do not hold. A
-    dispatch per step reads them with all cores, but waits for the preceding dispatch. For lstm with 256 units, an H200 takes
-    21 us for a step in one dispatch, and 11 us in a dispatch per step.
-
-    Attributes:
-        rates: the rates of the GPU.
-    """
-
-    rates: DeviceRates
-
-    def choose(self, size: RecurrentSize, *, several: bool, in_way: Mapping[str, str]) -> Choice:
-        """Return the kernel that computes all time steps in one dispatch, or the one with a dispatch for each time step."""
-        if size.steps == 1:
-            return Choice("steps", "a single step")
-        if in_way.get("sequence"):
-            return Choice("steps", in_way["sequence"])
-        sequence_ns, steps_ns = self._sequence_step_ns(size), self._steps_step_ns(size)
-        if size.steps * sequence_ns > _LONGEST_DISPATCH_NS:
-            return Choice(
-                "steps", f"one dispatch would take about {size.steps * sequence_ns / 1e9:.1f} s, and drivers end long ones"
-            )
-        estimates = f"about {sequence_ns / 1000:.0f} us a step in one dispatch, {steps_ns / 1000:.0f} us in a dispatch per step"
-        variant = "steps" if steps_ns < _WORTH_STEPS * sequence_ns else "sequence"
-        return Choice(variant, f"{size.weights} recurrent weights, {estimates}")
-
-    def sequence_rows(self, directions: int, rows: int) -> int:
-        """Return one, unless the workgroups of all batch rows together read more weights than the shared cache delivers."""
-        taken = 1
-        busy = self.rates.bytes_per_ns / _CORE_BYTES_PER_NS
-        while taken < _MOST_SEQUENCE_ROWS and directions * -(-rows // taken) > busy:
-            taken *= 2
-        return taken
-
-    def _sequence_step_ns(self, size: RecurrentSize) -> float:
-        """Return the time of a step if all steps are one dispatch."""
-        register_bytes = 4 * self.sequence_registers * self.sequence_invocations
-        # A half of the registers is for the weights that are read.
-        streamed_bytes = 0 if size.weight_bytes <= register_bytes else size.weight_bytes - register_bytes // 2
-        own_rows = self.sequence_rows(size.directions, size.rows) if streamed_bytes else 1
-        workgroups = size.directions * -(-size.rows // own_rows)
-        rounds = -(-workgroups // self.rates.cores)
-        reading_ns = max(rounds / _CORE_BYTES_PER_NS, workgroups / self.rates.bytes_per_ns) * streamed_bytes
-        return rounds * _SEQUENCE_STEP_NS + reading_ns
-
-    def _steps_step_ns(self, size: RecurrentSize) -> float:
-        """Return the time of a step that is a dispatch, or two."""
-        read_bytes = size.directions * -(-size.rows // _STEP_ROWS) * size.weight_bytes
-        return size.step_dispatches * _STEP_NS + read_bytes / self.rates.bytes_per_ns
-
-
 def costs_of(caps: Caps) -> Costs:
     """Return the costs of a GPU. `architectures.py` has the figures in which architectures differ."""
     architecture = architecture_of(caps)
@@ -367,7 +257,7 @@ def costs_of(caps: Caps) -> Costs:
             cores=cores,
             multiply_adds=architecture.multiply_adds,
             local_rate_bytes=architecture.local_rate_bytes,
-            shared_rate_bytes=_SHARED_BYTES_PER_CYCLE,
+            shared_rate_bytes=SHARED_BYTES_PER_CYCLE,
             registers=architecture.register_bytes // 4,
         ),
         most_results=architecture.most_results,
@@ -398,7 +288,7 @@ def costs_of(caps: Caps) -> Costs:
             short_row=32,
             many_rows=64,
             combines_by_subgroups=True,
-            few_elements=int(_CORE_BYTES_PER_NS * 3 * _DEPENDENT_DISPATCH_NS / 4),
+            few_elements=int(CORE_BYTES_PER_NS * 3 * DEPENDENT_DISPATCH_NS / 4),
             loads=4,
             range_loads=8,
             rates=rates,
@@ -424,8 +314,6 @@ def costs_of(caps: Caps) -> Costs:
             # for each of 512 invocations.
             sequence_invocations=min(512, caps.limit("max-compute-invocations-per-workgroup")),
             sequence_registers=64,
-            # Estimated: there are invocations to spare, which share each sum.
-            shares_of_sums=8,
         ),
         scatter=_SCATTER,
         sharing=_SHARING,

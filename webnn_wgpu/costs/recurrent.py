@@ -50,7 +50,6 @@ class RecurrentCosts(ABC):
         sequence_invocations: invocations of a workgroup of the `sequence` kernel at most, if the device can run as many.
         sequence_registers: registers of 32 bits that an invocation of the `sequence` kernel has for recurrent weights, those
             that it holds for all steps and those that it reads: a multiple of 16.
-        shares_of_sums: invocations that share a sum of the `steps` kernel.
     """
 
     most_kept_weights: int
@@ -59,7 +58,6 @@ class RecurrentCosts(ABC):
     most_step_iterations: int
     sequence_invocations: int
     sequence_registers: int
-    shares_of_sums: int
 
     @abstractmethod
     def choose(self, size: RecurrentSize, *, several: bool, in_way: Mapping[str, str]) -> Choice:
@@ -69,6 +67,14 @@ class RecurrentCosts(ABC):
             size: the network.
             several: whether directions and batch rows make up several workgroups.
             in_way: why a variant cannot be had, by variant.
+        """
+
+    @abstractmethod
+    def shares_of_sums(self, invocations: int) -> int:
+        """Return how many invocations share a sum of the `steps` kernel: 1, or at least 8.
+
+        Args:
+            invocations: the invocations of a step, if none share sums.
         """
 
     def sequence_rows(self, directions: int, rows: int) -> int:

@@ -240,6 +240,10 @@ class SoftwareRecurrent(RecurrentCosts):
         # once for several rows, by up to five times.
         return Choice("steps", f"software adapter, {no_subgroup}: each weight is read once for several batch rows")
 
+    def shares_of_sums(self, invocations: int) -> int:
+        """Return one: each weight is reused for more rows instead."""
+        return 1
+
 
 def costs_of(caps: Caps) -> Costs:
     """Return the costs of a software adapter."""
@@ -302,8 +306,6 @@ def costs_of(caps: Caps) -> Costs:
             sequence_invocations=64,
             # What lives across a barrier is kept in memory, not in registers.
             sequence_registers=0,
-            # Each weight is reused for more rows instead.
-            shares_of_sums=1,
         ),
         scatter=_SCATTER,
         sharing=_SHARING,

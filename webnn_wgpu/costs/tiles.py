@@ -85,6 +85,8 @@ BLOCK_TILES = (
     BlockTile(rows=128, columns=128, own_rows=8, own_columns=8, step=8),
     BlockTile(rows=128, columns=64, own_rows=8, own_columns=8, step=8),
     BlockTile(rows=64, columns=128, own_rows=8, own_columns=8, step=8),
+    # For few columns, which many convolutions of large images have. It reads workgroup memory half as often as 64x32.
+    BlockTile(rows=128, columns=32, own_rows=8, own_columns=8, step=8),
     BlockTile(rows=64, columns=64, own_rows=4, own_columns=8, step=8),
     BlockTile(rows=32, columns=64, own_rows=4, own_columns=4, step=16),
     BlockTile(rows=64, columns=32, own_rows=4, own_columns=4, step=16),

@@ -28,7 +28,7 @@ from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
 _OWN_PARAMS = {
     "subgroup": ("lanes", "rows", "quads", "b_texture", "rest"),
     "tiled": ("tile", "parted", "rest", "turned"),
-    "gemv": ("tile", "subgroups"),
+    "gemv": ("tile", "ahead", "subgroups"),
     "plain": ("rows",),
 }
 _COMMON_PARAMS = ("batch_rank", "alpha", "c_read", "beta", "expression", "extra_reads", "block")
@@ -260,7 +260,9 @@ def _tile(
         return (tile.rows, tile.columns), parts
     if choice.variant == "gemv":
         most = next(rows for rows in (MOST_ROWS, 4, 2, 1) if rows == 1 or _rows_fit(low, a, replace(size, N=width), rows))
-        kernel.params["tile"] = tile = low.target.costs.products.row_tile(size, steps=size.K // QUAD, most_rows=most)
+        steps = size.K // QUAD
+        tile = low.target.costs.products.row_tile(size, steps=steps, most_rows=most)
+        kernel.params |= {"tile": tile, "ahead": tile.ahead(steps)}
         declare_subgroups(kernel, low.caps)
         return (tile.rows, tile.columns), None
     rows = int(choice.tile[0]) if choice.tile else low.target.costs.products.plain_rows(size)

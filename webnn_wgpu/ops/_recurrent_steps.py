@@ -26,6 +26,9 @@ _STATES = ("hidden", "cell", "reset", "new_hidden", "new_cell", "new_reset")
 STEPS_WORKGROUP = 64
 """Invocations per workgroup of the `steps` kernel, as in the template."""
 
+_SHARED_ROWS = 2
+"""Batch rows of a workgroup at most, if invocations share sums: with eight of them, each has one unit and row."""
+
 
 @dataclass(frozen=True)
 class _Block:
@@ -117,8 +120,11 @@ def _step_calls(
     """Return the calls of a time step that multiply the state by the weights of `gates` and compute the values of `writes`."""
     sizes = network.sizes
     width = QUAD if sizes.H % QUAD == 0 else 1
-    shares = network.low.target.costs.recurrent.shares_of_sums if gates else 1
-    rows = next((r for r in (1, 2) if sizes.B <= r), 4 if shares == 1 else 2)
+    invocations = sizes.D * -(-sizes.B // _SHARED_ROWS) * -(-sizes.H // width)
+    shares = network.low.target.costs.recurrent.shares_of_sums(invocations) if gates else 1
+    rows = next((r for r in (1, 2) if sizes.B <= r), 4 if shares == 1 else _SHARED_ROWS)
+    if shares > 1:
+        network = replace(network, cell=replace(network.cell, held=True))
     blocks = -(-sizes.B // rows)
     resets = any(b.binding.name == "reset" for b in reads)
     sources = tuple((gate, "reset" if resets and gate == "n" else "hidden") for gate in gates)

@@ -1,0 +1,111 @@
+"""Costs of recurrent networks on GPUs: one dispatch for all time steps, or a dispatch for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .rates import CORE_BYTES_PER_NS, DeviceRates
+from .recurrent import RecurrentCosts, RecurrentSize
+from .sizes import Choice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_STEP_NS = 9000.0
+"""Time of a dispatch that is a time step, besides the weights.
+
+An H200 took 11 us with them. Eight invocations shared each sum then, and an invocation computed four units one after the other.
+The present kernel has not been measured.
+"""
+
+_STEP_WORKGROUP = 64
+"""Invocations per workgroup of the `steps` kernel."""
+
+_FEWEST_SHARES = 8
+"""Invocations that share a sum of the `steps` kernel at least. A GPU has invocations to spare. Estimated."""
+
+_MOST_SHARES = 32
+"""Invocations that share a sum of the `steps` kernel at most. The two beside each other read 32 bytes of a row of float32
+weights, as much as an NVIDIA GPU reads at least. Estimated."""
+
+_SEQUENCE_STEP_NS = 1500.0
+"""Time of a step of the `sequence` kernel besides reading weights: barriers and dependent arithmetic. Assumed."""
+
+_WORTH_STEPS = 0.7
+"""The share of the time that a dispatch per step must take at most: each also takes time of the host."""
+
+_LONGEST_DISPATCH_NS = 500_000_000.0
+"""The maximum estimated time of a dispatch. Windows ends a dispatch after 2 s, and a small GPU may take several times as long
+as the estimate."""
+
+_STEP_ROWS = 2
+"""Batch rows for which the `steps` kernel reads the weights once."""
+
+_MOST_SEQUENCE_ROWS = 4
+"""The maximum number of batch rows of a workgroup of the `sequence` kernel. With more rows, a core would multiply for longer
+than it reads."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardwareRecurrent(RecurrentCosts):
+    """Costs of recurrent networks on a GPU.
+
+    One workgroup computes all time steps on one core. In every step, it reads the weights that its registers do not hold. A
+    dispatch per step reads them with all cores, but waits for the preceding dispatch. For lstm with 256 units, an H200 took
+    21 us for a step in one dispatch, and 11 us in a dispatch per step.
+
+    Attributes:
+        rates: the rates of the GPU.
+    """
+
+    rates: DeviceRates
+
+    def choose(self, size: RecurrentSize, *, several: bool, in_way: Mapping[str, str]) -> Choice:
+        """Return the kernel that computes all time steps in one dispatch, or the one with a dispatch for each time step."""
+        if size.steps == 1:
+            return Choice("steps", "a single step")
+        if in_way.get("sequence"):
+            return Choice("steps", in_way["sequence"])
+        sequence_ns, steps_ns = self._sequence_step_ns(size), self._steps_step_ns(size)
+        if size.steps * sequence_ns > _LONGEST_DISPATCH_NS:
+            return Choice(
+                "steps", f"one dispatch would take about {size.steps * sequence_ns / 1e9:.1f} s, and drivers end long ones"
+            )
+        estimates = f"about {sequence_ns / 1000:.0f} us a step in one dispatch, {steps_ns / 1000:.0f} us in a dispatch per step"
+        variant = "steps" if steps_ns < _WORTH_STEPS * sequence_ns else "sequence"
+        return Choice(variant, f"{size.weights} recurrent weights, {estimates}")
+
+    def shares_of_sums(self, invocations: int) -> int:
+        """Return as many as give each core a workgroup, 8 to 32.
+
+        The loop over the weights then waits for memory the least often. More shares would read shorter runs of weights.
+        """
+        shares = _FEWEST_SHARES
+        while shares < _MOST_SHARES and invocations * shares < _STEP_WORKGROUP * self.rates.cores:
+            shares *= 2
+        return shares
+
+    def sequence_rows(self, directions: int, rows: int) -> int:
+        """Return one, unless the workgroups of all batch rows together read more weights than the shared cache delivers."""
+        taken = 1
+        busy = self.rates.bytes_per_ns / CORE_BYTES_PER_NS
+        while taken < _MOST_SEQUENCE_ROWS and directions * -(-rows // taken) > busy:
+            taken *= 2
+        return taken
+
+    def _sequence_step_ns(self, size: RecurrentSize) -> float:
+        """Return the time of a step if all steps are one dispatch."""
+        register_bytes = 4 * self.sequence_registers * self.sequence_invocations
+        # A half of the registers is for the weights that are read.
+        streamed_bytes = 0 if size.weight_bytes <= register_bytes else size.weight_bytes - register_bytes // 2
+        own_rows = self.sequence_rows(size.directions, size.rows) if streamed_bytes else 1
+        workgroups = size.directions * -(-size.rows // own_rows)
+        rounds = -(-workgroups // self.rates.cores)
+        reading_ns = max(rounds / CORE_BYTES_PER_NS, workgroups / self.rates.bytes_per_ns) * streamed_bytes
+        return rounds * _SEQUENCE_STEP_NS + reading_ns
+
+    def _steps_step_ns(self, size: RecurrentSize) -> float:
+        """Return the time of a step that is a dispatch, or two."""
+        read_bytes = size.directions * -(-size.rows // _STEP_ROWS) * size.weight_bytes
+        return size.step_dispatches * _STEP_NS + read_bytes / self.rates.bytes_per_ns
