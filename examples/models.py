@@ -322,19 +322,19 @@ MODELS = {
 
 
 _TFLITE_CLASSIFIER = (
-    "eNp9U7FOAkEQnb07EM4LEEL0MBSYWFgYYyKFnSYmNlhQWFhYeOgGLznAcBgpLS0s/Bg/Qmst+QA/wMpCfDs3wInR27zszOzbeTuzez4RnRwd7x"
-    "IVqEIlypGHiAOP4BHVgE3AFlwDexI3/j0QAWeAAh6Bz6/JxMFsMqW/8iSJb7B3d/Bz9bfvkBlE79hXTYLVD9j5xM57UFhm02EtlcSVJ5WYqCd1"
-    "VABftA0vM+dzHU/ACNgBssAzFh+Ac2ALcIAxswu0xvmNdtKnmpzHzHXAYjfLJ8gmteynNR2OuZzDcFzpVUnWpxxbbEtso73CvLl2PdHOmHM3hO"
-    "PT6iy34eQWYNKqlJb5GuhrTs5gSdyWXsQX/YGOiU7/4UT9TjgEZwyOJTpeimPqaYdBTBwv8fr0fpTwS6laDZaAWx12rpD4TbR9yZU+vy297eqg"
-    "F3N+T3qcvObFfdM+TPeF3aCjMbeatlORfqxT+eW1XIRV5LtChUFbR/H2cDQc6Eu3M9C657ajG+22msqq2H9vnD1o5dnpNK1mhl+HwjC/1CHf8T"
-    "dPQ1Cu"
+    "eNp1UzFPwlAQvpYWoTbQEKJgGDBxMsaQyOAmkwvGMDg4mJgij9qkQNKCOjI4+BP8IcbFX+CsIz/A0YHBwVjvvXctD4wv/dpe33ff3bu71gDg7PjkoAwV"
+    "KIMDNto54MtAGwSmiBmikgHACzSxC/D8E8ecX0O0EEVExMIbf+hd9ljfnQRjwZWaNsIQ2ib5Zzn/ahSyaKG5G8exQRx/4HoMZMxzRJ04p8SxYXn16fuO"
+    "sKat5d2/tgGG0OOxHaEnK8DztOnbHPGF+KY8HhEXVBeAAmyRzzr6FKgWuPI1ylcXZlZoZmXcI43Ol5wZwErjWnQuh/YTTlJ3nd557A3BW8Suy9hmA29N"
+    "4lRgM9UuUG9VcFlNiQX0NBWb5/2JeEI88HlB7FFeTax5jvJV+6mTv+jdCicYef54hTOL5SzpxOPaXd+NQOHY6XzK/thK79YQt8z3rlE4qRHHuxKbn2nA"
+    "3GFE+uq5pb6dzn7yHzgrs5j4JfVL4jRoJvj+B8asytJV5/iep5mwRa8W+lRfrdPOGGWq9TaUXt9KRfqb+DQEbpcF0f74bhyynuWFjA2tbjBhVqet6eXM"
+    "/47poGv3GVWm0zazsqwaHOLzRczTLyICZXw="
 )
 
 
 def tflite_classifier() -> str:
     """Write a TFLite model that names the color of a picture [1, 8, 8, 3] of numbers from 0 to 1, and return its path.
 
-    A mean, a matrix product and softmax; the labels are packed into the file.
+    A mean, a matrix product and softmax with one signature. The labels are packed into the file.
     """
     path = Path(tempfile.mkdtemp()) / "colors.tflite"
     path.write_bytes(zlib.decompress(base64.b64decode(_TFLITE_CLASSIFIER)))

@@ -102,6 +102,10 @@ class Everywhere:
             request.getfixturevalue("doctest_namespace")["mlp"] = mlp()
             if "State" in request.node.name:
                 request.getfixturevalue("doctest_namespace")["gpt"] = wn.load_onnx(gpt(), context, kv_cache=32)
+        if "tflite" in request.node.name:
+            from examples.models import tflite_classifier
+
+            request.getfixturevalue("doctest_namespace")["colors"] = tflite_classifier()
         operands = {"x": floats("x", 2, 3), "y": floats("y", 2, 3), "image": floats("image", 1, 2, 4, 4)}
         request.getfixturevalue("doctest_namespace").update(np=np, wn=wn, context=context, b=b, **operands)
 

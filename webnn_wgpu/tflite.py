@@ -2,9 +2,9 @@
 
 Example:
     >>> import webnn_wgpu.tflite as tflite
-    >>> tflite.Interpreter("missing.tflite")
-    Traceback (most recent call last):
-    webnn_wgpu.frontends.tflite.details.InterpreterValueError: Could not open 'missing.tflite'.
+    >>> interpreter = tflite.Interpreter(colors)
+    >>> interpreter.get_output_details()[0]["shape"]
+    array([1, 3], dtype=int32)
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import webnn_wgpu as wn
-from webnn_wgpu import debug, onnx, testing, train, typing
+from webnn_wgpu import debug, onnx, testing, tflite, train, typing
 from webnn_wgpu.core.names import snake_case
 from webnn_wgpu.frontends import images
 
@@ -62,7 +62,7 @@ def _members(owner: type) -> Iterator[tuple[str, Any]]:
 
 PUBLIC = {
     f"{module.__name__}.{name}": value
-    for module in (wn, debug, testing, train, typing, onnx, images)
+    for module in (wn, debug, testing, train, typing, onnx, tflite, images)
     for name, value in _names(module).items()
 }
 FUNCTIONS = {name: value for name, value in PUBLIC.items() if inspect.isfunction(value)}

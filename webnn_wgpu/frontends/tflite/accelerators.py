@@ -10,7 +10,14 @@ from webnn_wgpu import MLContext, ml
 
 
 class HardwareAccelerator(IntFlag):
-    """Kinds of devices. `CPU` alone asks for a software adapter, and every other value for a GPU if there is one."""
+    """Kinds of devices. `CPU` alone asks for a software adapter, and every other value for a GPU if there is one.
+
+    Example:
+        >>> from webnn_wgpu.tflite import CompiledModel, HardwareAccelerator
+        >>> with CompiledModel.from_file(colors, HardwareAccelerator.GPU | HardwareAccelerator.CPU) as compiled:
+        ...     compiled.is_fully_accelerated()
+        True
+    """
 
     CPU = 1
     GPU = 2
@@ -71,6 +78,15 @@ class Environment:
 
     Args:
         context: the context of all models. By default the environment creates one for each kind of device.
+
+    Example:
+        >>> from webnn_wgpu.tflite import CompiledModel, Environment
+        >>> environment = Environment(context)
+        >>> first, second = (CompiledModel.from_file(colors, environment=environment) for _ in range(2))
+        >>> first.environment is second.environment
+        True
+        >>> first.close(), second.close()
+        (None, None)
     """
 
     def __init__(self, context: MLContext | None = None) -> None:
@@ -79,12 +95,21 @@ class Environment:
 
     @classmethod
     def create(cls, *, options: EnvironmentOptions | str | None = None, **folders: str) -> Environment:
-        """Return a new environment. The arguments are LiteRT's and have no effect."""
+        """Return a new environment. The arguments are LiteRT's and have no effect.
+
+        Args:
+            options: folders of LiteRT's libraries.
+            folders: the same folders, by name.
+        """
         del options, folders
         return cls()
 
     def context(self, accelerators: HardwareAccelerator) -> MLContext:
-        """Return the context for kinds of devices."""
+        """Return the context for kinds of devices.
+
+        Args:
+            accelerators: the kinds of devices. `HardwareAccelerator.CPU` alone selects a software adapter.
+        """
         if self._given is not None:
             return self._given
         software = accelerators == HardwareAccelerator.CPU

@@ -37,6 +37,15 @@ class CompiledModel:
         environment: the contexts.
         accelerators: the kinds of devices that may run the model.
         custom_operators: functions that lower custom operators, by name. See `webnn_wgpu.load`.
+
+    Example:
+        >>> from webnn_wgpu.tflite import CompiledModel
+        >>> with CompiledModel.from_file(colors) as compiled:
+        ...     inputs, outputs = compiled.create_input_buffers(0), compiled.create_output_buffers(0)
+        ...     inputs[0].write(np.full((1, 8, 8, 3), (0, 0, 1), np.float32))
+        ...     compiled.run_by_index(0, inputs, outputs)
+        ...     int(outputs[0].read(3, np.float32).argmax())
+        2
     """
 
     def __init__(
@@ -89,7 +98,15 @@ class CompiledModel:
         options: Options | None = None,
         **more: Any,
     ) -> CompiledModel:
-        """Return the model of a file's bytes. The other arguments and the errors are those of `from_file`."""
+        """Return the model of a file's bytes. The other arguments and the errors are those of `from_file`.
+
+        Args:
+            model_data: the bytes of the file.
+            hardware_accel: the kinds of devices, `HardwareAccelerator.CPU` by default. Not together with `options`.
+            environment: the contexts that models share. A new one by default.
+            options: the options of the model.
+            more: `custom_operators`, see the class.
+        """
         return cls._of(model_data, hardware_accel, environment, options, more)
 
     @classmethod
@@ -132,6 +149,9 @@ class CompiledModel:
     def get_signature_by_index(self, index: int) -> dict[str, Any]:
         """Return the key of a signature and the names of its inputs and outputs.
 
+        Args:
+            index: the number of the signature.
+
         Raises:
             RuntimeError: no such signature.
         """
@@ -139,11 +159,18 @@ class CompiledModel:
         return {"key": entry.key, "inputs": list(entry.inputs), "outputs": list(entry.outputs)}
 
     def get_signature_index(self, key: str) -> int:
-        """Return the number of a signature, -1 if there is none with the key."""
+        """Return the number of a signature, -1 if there is none with the key.
+
+        Args:
+            key: the key of the signature.
+        """
         return next((i for i, e in enumerate(self._entries) if e.key == key), -1)
 
     def get_input_tensor_details(self, signature_key: str) -> dict[str, Any]:
         """Return name, number, data type and current shape of each input of a signature.
+
+        Args:
+            signature_key: the key of the signature.
 
         Raises:
             RuntimeError: no such signature.
@@ -153,6 +180,9 @@ class CompiledModel:
 
     def get_output_tensor_details(self, signature_key: str) -> dict[str, Any]:
         """Return name, number, data type and current shape of each output of a signature.
+
+        Args:
+            signature_key: the key of the signature.
 
         Raises:
             RuntimeError: no such signature.
@@ -171,18 +201,30 @@ class CompiledModel:
     # buffers --------------------------------------------------------------------------------------------------------
 
     def create_input_buffers(self, signature_index: int) -> list[TensorBuffer]:
-        """Return a buffer for each input of a signature, in the order of its names."""
+        """Return a buffer for each input of a signature, in the order of its names.
+
+        Args:
+            signature_index: the number of the signature.
+        """
         entry = self._entry(signature_index)
         return [self._buffer(entry, index) for index in entry.inputs.values()]
 
     def create_output_buffers(self, signature_index: int) -> list[TensorBuffer]:
-        """Return a buffer for each output of a signature, in the order of its names."""
+        """Return a buffer for each output of a signature, in the order of its names.
+
+        Args:
+            signature_index: the number of the signature.
+        """
         entry = self._entry(signature_index)
         self._allocated(entry)
         return [self._buffer(entry, index) for index in entry.outputs.values()]
 
     def create_input_buffer_by_name(self, signature_key: str, input_name: str) -> TensorBuffer:
         """Return a buffer for an input.
+
+        Args:
+            signature_key: the key of the signature.
+            input_name: the name of the input in the signature.
 
         Raises:
             RuntimeError: no such signature or input.
@@ -193,6 +235,10 @@ class CompiledModel:
     def create_output_buffer_by_name(self, signature_key: str, output_name: str) -> TensorBuffer:
         """Return a buffer for an output.
 
+        Args:
+            signature_key: the key of the signature.
+            output_name: the name of the output in the signature.
+
         Raises:
             RuntimeError: no such signature or output.
         """
@@ -201,11 +247,21 @@ class CompiledModel:
         return self._buffer(entry, _number(entry.outputs, output_name, "Output"))
 
     def get_input_buffer_requirements(self, input_index: int, signature_index: int = 0) -> dict[str, Any]:
-        """Return the bytes of an input, and the kinds of memory: 1, that of the host."""
+        """Return the bytes of an input, and the kinds of memory: 1, that of the host.
+
+        Args:
+            input_index: the position of the input in the signature.
+            signature_index: the number of the signature.
+        """
         return _requirements(self._buffer_at(self.create_input_buffers(signature_index), input_index))
 
     def get_output_buffer_requirements(self, output_index: int, signature_index: int = 0) -> dict[str, Any]:
-        """Return the bytes of an output, and the kinds of memory: 1, that of the host."""
+        """Return the bytes of an output, and the kinds of memory: 1, that of the host.
+
+        Args:
+            output_index: the position of the output in the signature.
+            signature_index: the number of the signature.
+        """
         return _requirements(self._buffer_at(self.create_output_buffers(signature_index), output_index))
 
     def _buffer_at(self, buffers: Sequence[TensorBuffer], index: int) -> TensorBuffer:
@@ -245,6 +301,12 @@ class CompiledModel:
     ) -> None:
         """Give an input another shape, by the names of signature and input.
 
+        Args:
+            signature_key: the key of the signature.
+            input_name: the name of the input in the signature.
+            dims: the new sizes.
+            strict: whether only sizes that the model leaves open may change.
+
         Raises:
             ValueError: no such signature or input.
             RuntimeError: a size that must not change.
@@ -269,6 +331,11 @@ class CompiledModel:
     ) -> None:
         """Run a signature on buffers in the order of its inputs and outputs.
 
+        Args:
+            signature_index: the number of the signature.
+            input_buffers: the elements of the inputs. A buffer of another shape resizes an input that leaves its sizes open.
+            output_buffers: the memory of the outputs, at least as many bytes as the outputs have.
+
         Raises:
             RuntimeError: no such signature, a wrong number of buffers, a buffer that does not fit, or a run that fails.
         """
@@ -284,6 +351,11 @@ class CompiledModel:
         self, signature_key: str, input_map: Mapping[str, TensorBuffer], output_map: Mapping[str, TensorBuffer]
     ) -> None:
         """Run a signature on buffers by the names of its inputs and outputs.
+
+        Args:
+            signature_key: the key of the signature.
+            input_map: the elements of each input by its name, as for `run_by_index`.
+            output_map: the memory of each output by its name, as for `run_by_index`.
 
         Raises:
             RuntimeError: no such signature, a missing or unknown name, a buffer that does not fit, or a run that fails.

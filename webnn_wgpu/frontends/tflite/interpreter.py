@@ -23,7 +23,14 @@ from .subgraph_run import SubgraphRun
 
 
 class OpResolverType(Enum):
-    """Sets of kernels of LiteRT. All are accepted, and the device runs the model."""
+    """Sets of kernels of LiteRT. All are accepted, and the device runs the model.
+
+    Example:
+        >>> from webnn_wgpu.tflite import Interpreter, OpResolverType
+        >>> interpreter = Interpreter(colors, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+        >>> interpreter.num_subgraphs()
+        1
+    """
 
     AUTO = 0
     BUILTIN = 1
@@ -47,6 +54,16 @@ class Interpreter:
 
     Raises:
         ValueError: neither or both of path and content, no such file, no valid model, or a wrong number of threads.
+
+    Example:
+        >>> from webnn_wgpu.tflite import Interpreter
+        >>> interpreter = Interpreter(colors)
+        >>> interpreter.allocate_tensors()
+        >>> picture = np.full((1, 8, 8, 3), (0, 0, 1), np.float32)
+        >>> interpreter.set_tensor(interpreter.get_input_details()[0]["index"], picture)
+        >>> interpreter.invoke()
+        >>> int(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).argmax())
+        2
     """
 
     def __init__(
@@ -133,6 +150,10 @@ class Interpreter:
     def set_tensor(self, tensor_index: int, value: Any) -> None:
         """Copy a value to an input.
 
+        Args:
+            tensor_index: the number of the tensor.
+            value: the elements, in the shape and the data type of the input.
+
         Raises:
             ValueError: no such input, unallocated tensors, or a value of another type, rank or shape.
         """
@@ -141,13 +162,21 @@ class Interpreter:
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
         """Return a copy of a tensor: an input, an output of the last run, a constant or a variable.
 
+        Args:
+            tensor_index: the number of the tensor.
+            subgraph_index: the number of the subgraph, 0 for the main one.
+
         Raises:
             ValueError: no such tensor, or one that is not kept.
         """
         return np.array(self._run(subgraph_index).get(tensor_index))[()]
 
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
-        """Return a function that returns a tensor's current array without a copy."""
+        """Return a function that returns a tensor's current array without a copy.
+
+        Args:
+            tensor_index: the number of the tensor.
+        """
         return lambda: self._run().get(tensor_index)
 
     def reset_all_variables(self) -> None:
@@ -174,7 +203,11 @@ class Interpreter:
         return self._details(0, self._file.subgraphs[0].outputs)
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
-        """Return the descriptions of all tensors of a subgraph."""
+        """Return the descriptions of all tensors of a subgraph.
+
+        Args:
+            subgraph_index: the number of the subgraph, 0 for the main one.
+        """
         run = self._run(subgraph_index)
         return self._details(subgraph_index, range(len(run.record.tensors)))
 
@@ -196,6 +229,9 @@ class Interpreter:
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """Return a callable for a signature. A model with one signature needs no key.
 
+        Args:
+            signature_key: the key of the signature. None for that of a model with one.
+
         Raises:
             ValueError: no such signature, or no key for a model with several.
         """
@@ -213,7 +249,12 @@ class Interpreter:
         raise InterpreterValueError(f'Invalid signature_key provided: "{signature_key}".')
 
     def run_signature(self, entry: SignatureRecord, values: Mapping[str, Any]) -> dict[str, Array]:
-        """Run the subgraph of a signature on values by name, and return its outputs by name."""
+        """Run the subgraph of a signature on values by name, and return its outputs by name.
+
+        Args:
+            entry: the signature.
+            values: the elements of each input by its name.
+        """
         run = self._run(entry.subgraph)
         arrays = {entry.inputs[name]: np.asarray(value) for name, value in values.items()}
         for index, array in arrays.items():
@@ -226,7 +267,12 @@ class Interpreter:
         return {name: np.array(run.get(index))[()] for name, index in entry.outputs.items()}
 
     def signature_details(self, entry: SignatureRecord, tensors: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-        """Return the descriptions of a signature's inputs or outputs by name."""
+        """Return the descriptions of a signature's inputs or outputs by name.
+
+        Args:
+            entry: the signature.
+            tensors: the number of each tensor by its name.
+        """
         return {name: self._details(entry.subgraph, [index])[0] for name, index in tensors.items()}
 
 
@@ -236,6 +282,12 @@ class InterpreterWithCustomOps(Interpreter):
     Args:
         custom_op_registerers: accepted for LiteRT's programs. `custom_operators` lowers operators instead.
         arguments: the arguments of `Interpreter`.
+
+    Example:
+        >>> from webnn_wgpu.tflite import InterpreterWithCustomOps
+        >>> interpreter = InterpreterWithCustomOps(custom_op_registerers=[], model_path=colors)
+        >>> interpreter.get_input_details()[0]["shape"]
+        array([1, 8, 8, 3], dtype=int32)
     """
 
     def __init__(self, custom_op_registerers: Sequence[Any] | None = None, **arguments: Any) -> None:
@@ -252,6 +304,11 @@ class Delegate:
 
     Raises:
         OSError: a path at which no file is.
+
+    Example:
+        >>> from webnn_wgpu.tflite import Delegate
+        >>> Delegate("libdelegate.so", {"threads": "2"}).library
+        'libdelegate.so'
     """
 
     def __init__(self, library: str, options: Mapping[Any, Any] | None = None) -> None:
@@ -263,8 +320,16 @@ class Delegate:
 def load_delegate(library: str, options: Mapping[Any, Any] | None = None) -> Delegate:
     """Return the delegate of a shared library for `experimental_delegates`. The model runs on WebNN in any case.
 
+    Args:
+        library: the name or the path of the library.
+        options: the options of the delegate.
+
     Raises:
         OSError: a path at which no file is.
+
+    Example:
+        >>> from webnn_wgpu.tflite import Interpreter, load_delegate
+        >>> interpreter = Interpreter(colors, experimental_delegates=[load_delegate("libdelegate.so")])
     """
     return Delegate(library, options)
 
@@ -275,6 +340,13 @@ class SignatureRunner:
     Args:
         interpreter: the interpreter.
         entry: the signature.
+
+    Example:
+        >>> from webnn_wgpu.tflite import Interpreter
+        >>> runner = Interpreter(colors).get_signature_runner()
+        >>> picture = np.full((1, 8, 8, 3), (0, 0, 1), np.float32)
+        >>> {name: scores.shape for name, scores in runner(image=picture).items()}
+        {'scores': (1, 3)}
     """
 
     def __init__(self, interpreter: Interpreter, entry: SignatureRecord) -> None:

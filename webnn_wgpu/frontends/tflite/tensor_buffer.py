@@ -29,6 +29,13 @@ class TensorBuffer:
 
     Args:
         array: the elements. The buffer uses the array's memory.
+
+    Example:
+        >>> from webnn_wgpu.tflite import TensorBuffer
+        >>> buffer = TensorBuffer.create_from_host_memory(np.zeros((2, 2), np.float32))
+        >>> buffer.write(np.float32([1, 2]))
+        >>> buffer.read(3, np.float32)
+        array([1., 2., 0.], dtype=float32)
     """
 
     def __init__(self, array: Array) -> None:
@@ -37,6 +44,9 @@ class TensorBuffer:
     @classmethod
     def create_from_host_memory(cls, data_array: Array) -> TensorBuffer:
         """Return a 1-D buffer over the memory of an array.
+
+        Args:
+            data_array: a C-contiguous array of any shape.
 
         Raises:
             ValueError: no array, another data type, or elements that are not next to each other.
@@ -59,6 +69,9 @@ class TensorBuffer:
 
     def write(self, data_array: Array) -> None:
         """Copy the bytes of an array to the beginning of the buffer.
+
+        Args:
+            data_array: an array of any shape, with at most as many bytes as the buffer.
 
         Raises:
             ValueError: no array, or another data type.

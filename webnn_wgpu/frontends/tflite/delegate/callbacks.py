@@ -40,13 +40,24 @@ class DelegateCallbacks(ABC):
 
     @abstractmethod
     def take_nodes(self, runtime: RuntimeContext) -> list[int]:
-        """Return the nodes of a subgraph that the delegate runs."""
+        """Return the nodes of a subgraph that the delegate runs.
+
+        Args:
+            runtime: the context of the subgraph.
+        """
 
     @abstractmethod
     def take_partition(
         self, runtime: RuntimeContext, nodes: tuple[int, ...], inputs: tuple[int, ...], outputs: tuple[int, ...]
     ) -> PartitionKernel:
-        """Return the kernel of a partition."""
+        """Return the kernel of a partition.
+
+        Args:
+            runtime: the context of the subgraph.
+            nodes: the numbers of the nodes.
+            inputs: the numbers of the partition's inputs.
+            outputs: the numbers of its outputs.
+        """
 
 
 _numbers = itertools.count(1)

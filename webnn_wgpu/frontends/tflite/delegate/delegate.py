@@ -106,6 +106,9 @@ class WebnnDelegate(DelegateCallbacks):
         """Return the nodes of a subgraph that the delegate runs, and compile their partitions.
 
         The first failure issues a warning, and the affected nodes stay on the CPU.
+
+        Args:
+            runtime: the context of the subgraph.
         """
         failures: list[str] = []
         nodes: list[int] = []
@@ -185,6 +188,12 @@ class WebnnDelegate(DelegateCallbacks):
         self, runtime: RuntimeContext, nodes: tuple[int, ...], inputs: tuple[int, ...], outputs: tuple[int, ...]
     ) -> PartitionKernel:
         """Return the kernel of a partition that the runtime has made: the compiled one, or a new one for other nodes.
+
+        Args:
+            runtime: the context of the subgraph.
+            nodes: the numbers of the nodes.
+            inputs: the numbers of the partition's inputs.
+            outputs: the numbers of its outputs.
 
         Raises:
             RuntimeCallError: the runtime made a partition that the delegate has no context for.
