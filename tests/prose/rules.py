@@ -24,7 +24,7 @@ STOCK = ("archaism", "cliches", "hedging", "malapropisms", "needless_variants", 
 
 BRITISH = re.compile(
     r"\b\w*(?:optimis|recognis|normalis|initialis|quantis|serialis|generalis|summaris|organis|minimis|maximis|vectoris|"
-    r"neighbour|colour|behaviour|favour|labell|modell|cancell|travell)\w*\b|\b(?:grey|centre[ds]?|licence|artefacts?|analyse[ds]?|"
+    r"neighbour|colour|behaviour|favour|labell|modell|cancell(?!ation)|travell)\w*\b|\b(?:grey|centre[ds]?|licence|artefacts?|analyse[ds]?|"
     r"catalogue|misspelt|learnt|whilst|towards)\b",
     re.IGNORECASE,
 )

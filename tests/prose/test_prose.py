@@ -62,3 +62,11 @@ def test_comments_of_a_template_keep_their_lines(tmp_path):
     found = [(at, message) for at, rule, message in faults("kernel", prose, stock=False) if rule == "guide.clauses"]
     assert line == 1
     assert [at for at, _ in found] == [4, 6]
+
+
+def test_entries_of_a_head_end_sentences(tmp_path):
+    template = tmp_path / "kernel.wgsl.j2"
+    template.write_text("// The `read` is\n//   quad   four neighbors\n//          at once\n//   row    one at a time\n")
+    ((_, prose),) = comments(template)
+    found = [" ".join(text.split()) for _, text in sentences(prose)]
+    assert found == ["The XXXXXX is", "quad four neighbors at once", "row one at a time"]
