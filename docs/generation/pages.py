@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import mkdocs_gen_files
 
-from docs.generation.devices import kernels_with_features
+from docs.generation.devices import choices, kernels_with_features
 from webnn_wgpu import MLGraphBuilder
 from webnn_wgpu.api.operators.ext import Extensions
 from webnn_wgpu.cli.op import attribute_text, operand_text, places, tolerance_text
@@ -108,6 +108,17 @@ def operator_page(op: OpDef) -> str:
     for feature, templates in kernels_with_features(op.name).items():
         lines.append(f"| Kernels with the feature `{feature}` | {', '.join(f'`{name}`' for name in templates)} |")
     lines.append(f"| Definition | `{where.module.relative_to(ROOT)}` |")
+    if chosen := choices(op.name):
+        lines += [
+            "",
+            "## Choice of kernels",
+            "",
+            "The kernels of the operator's test graphs, each with the reason of one choice.",
+            "",
+        ]
+        lines += ["`graph.kernels` has the reasons of your graph.", ""]
+        lines += ["| Kernel | Device | Reason |", "| --- | --- | --- |"]
+        lines += (f"| `{kernel}` | {device} | {reason} |" for kernel, device, reason in chosen)
     name = op.python_name.replace(".", "-")
     write(f"reference/operators/{name}.md", lines)
     return name

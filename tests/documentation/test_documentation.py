@@ -69,3 +69,9 @@ def test_every_command_is_documented() -> None:
     """The reference has all options. Here each command is named where people look for a tool."""
     guides = "\n".join(page.read_text("utf-8") for page in PAGES)
     assert not {name for name in app.commands if f"webnn-wgpu {name}" not in guides}
+
+
+def test_every_example_is_in_the_gallery() -> None:
+    text = (DOCS / "guides" / "gallery.md").read_text("utf-8")
+    programs = {path.name for path in (ROOT / "examples").glob("*.py")} - {"models.py"}
+    assert not {name for name in programs if f"`{name}`" not in text}
