@@ -146,7 +146,7 @@ def test_libraries_are_those_of_the_extras(monkeypatch: pytest.MonkeyPatch) -> N
         {"name": "click", "extra": "cli", "version": metadata.version("click")},
         {"name": "no-such-library", "extra": "viz", "version": None},
     ]
-    assert "  no-such-library  missing: pip install webnn-wgpu[viz]\n" in text()
+    assert "  no-such-library  missing: pip install 'webnn-wgpu[viz]'\n" in text()
 
 
 def test_a_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

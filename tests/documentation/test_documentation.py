@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,10 @@ def test_every_example_is_in_the_gallery() -> None:
     text = (DOCS / "guides" / "gallery.md").read_text("utf-8")
     programs = {path.name for path in (ROOT / "examples").glob("*.py")} - {"models.py"}
     assert not {name for name in programs if f"`{name}`" not in text}
+
+
+def test_every_extra_is_documented() -> None:
+    text = (DOCS / "start" / "install.md").read_text("utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = set(project["optional-dependencies"]) - {"dev", "docs"}
+    assert not {extra for extra in extras if f"`{extra}`" not in text}

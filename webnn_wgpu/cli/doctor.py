@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DISTRIBUTION = "webnn-wgpu"
-COLLECTIONS = ("all", "dev")
-"""Extras that are made of other extras."""
+COLLECTIONS = ("all", "dev", "docs")
+"""Extras that are made of other extras, or are not for programs."""
 SETTING_PREFIXES = ("WEBNN_WGPU_", "WGPU", "VK_", "MESA_", "LP_", "XDG_RUNTIME_DIR")
 """Beginnings of the names of environment variables that this package, wgpu, the Vulkan loader or Mesa look at."""
 
@@ -224,12 +224,12 @@ def _libraries(advice: list[str]) -> list[LibraryReport]:
     except metadata.PackageNotFoundError:
         advice.append(f"{DISTRIBUTION} is not installed, so its optional libraries are not known: pip install -e .")
         return []
-    reports: list[LibraryReport] = []
+    reports: dict[str, LibraryReport] = {}
     for requirement in requirements:
         found = re.match(r"([\w.-]+).*\bextra == ['\"]([\w-]+)['\"]", requirement)
         if found and found[2] not in COLLECTIONS:
-            reports.append(LibraryReport(found[1], found[2], _version(found[1])))
-    return reports
+            reports.setdefault(found[1], LibraryReport(found[1], found[2], _version(found[1])))
+    return list(reports.values())
 
 
 def _version(distribution: str) -> str | None:
@@ -290,7 +290,7 @@ def _write(report: Report) -> None:
     files = [("templates", report.templates or "missing"), ("MiniLM weights", report.weights or "missing")]
     write_section(console, "Files", files)
     libraries = [
-        (library.name, library.version or f"missing: pip install {DISTRIBUTION}[{library.extra}]")
+        (library.name, library.version or f"missing: pip install '{DISTRIBUTION}[{library.extra}]'")
         for library in report.libraries
     ]
     write_section(console, "Optional libraries", libraries)
