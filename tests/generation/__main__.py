@@ -13,12 +13,14 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def main() -> None:
-    """Write the files that differ, and print their names."""
+    """Write the files that differ, and print their names, with the next step for those of a new group."""
     for path, text in generated().items():
         file = REPOSITORY / path
         if not file.exists() or file.read_text(encoding="utf-8") != text:
+            new = not file.exists()
             file.write_text(text, encoding="utf-8")
-            print(path)
+            package = Path(path).parent / "__init__.py"
+            print(f"{path}: new, so add its class to the bases in {package}" if new else path)
 
 
 if __name__ == "__main__":

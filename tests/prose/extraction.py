@@ -102,7 +102,9 @@ def comments(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def sentences(prose: str) -> Iterator[tuple[int, str]]:
-    """Yield the position and the text of each sentence. Paragraphs, list items, and entries of docstrings and heads end sentences."""
-    for block in re.finditer(r"(?:(?!\n\s*\n|\n\s*[*\-#>] |\n\s*\d+\. |\n\s*[\w, *`]+: |\n {3}\S[^\n]*? {2}\S).)+", prose, re.DOTALL):
+    """Yield the position and the text of each sentence. Paragraphs, items and entries of lists end sentences."""
+    for block in re.finditer(
+        r"(?:(?!\n\s*\n|\n\s*[*\-#>] |\n\s*\d+\. |\n\s*[\w, *`]+: |\n {3}\S[^\n]*? {2}\S).)+", prose, re.DOTALL
+    ):
         for sentence in re.finditer(r"\S.*?(?:[.!?][*_)'\"]*(?=\s|$)|\Z)", block[0], re.DOTALL):
             yield block.start() + sentence.start(), sentence[0]
