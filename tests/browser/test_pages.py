@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import webnn_wgpu as wn
+from examples.models import gpt
 from webnn_wgpu.exporters import web
 
 if TYPE_CHECKING:
@@ -195,3 +196,34 @@ def test_all_types_pass_through(browser: Chromium, server: Server, reference: wn
         web.write(graph, server.folder / "types")
     assert opened(browser, server, "types") == "done", browser.evaluate("document.body.innerText")
     assert browser.evaluate("document.documentElement.dataset.difference") == "0"
+
+
+def test_a_decoder_keeps_its_caches(browser: Chromium, server: Server, context: wn.MLContext) -> None:
+    tokens = [1, 2, 3, 4]
+    with wn.load_onnx(gpt(), context, kv_cache=16) as model, model.state() as state:
+        for i in range(9):
+            feeds = {"input_ids": [[tokens[i]]], "attention_mask": [[1] * (i + 1)]}
+            scores = model.run(feeds, state=state)["logits"].ravel()
+            if i >= 3:
+                tokens.append(int(scores.argmax()))
+        web.write(model, server.folder / "decoder")
+    assert opened(browser, server, "decoder") == "done", browser.evaluate("document.body.innerText")
+    assert float(browser.evaluate("document.documentElement.dataset.difference")) < 1e-5
+    assert browser.evaluate("document.documentElement.dataset.tokens").split()[:10] == [str(token) for token in tokens]
+    found = browser.evaluate("""(async () => {
+      const { loadDecoder } = await import("/decoder/webnn-wgpu-decoder.js");
+      const decoder = await loadDecoder("/decoder/");
+      const said = [];
+      try { decoder.truncate(1); } catch (error) { said.push(error.message); }
+      const { logits } = await decoder.step(1);
+      decoder.truncate(0);
+      const again = (await decoder.step(1)).logits;
+      for (let i = 1; i < decoder.capacity; i++) await decoder.step(2, []);
+      try { decoder.step(3); } catch (error) { said.push(error.message); }
+      return { same: logits.every((score, i) => score === again[i]), length: decoder.length, said };
+    })()""")
+    assert found == {
+        "same": True,
+        "length": 16,
+        "said": ["There are 0 tokens", "The caches are full: they hold 16 tokens"],
+    }

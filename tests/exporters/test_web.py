@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import onnx
 import pytest
 
 import webnn_wgpu as wn
@@ -124,12 +125,75 @@ def test_a_graph_of_a_folder_has_no_operators(context: wn.MLContext, folder: Pat
                 call()
 
 
-def test_a_decoder_whose_masks_the_host_computes_is_refused(context: wn.MLContext, tmp_path: Path) -> None:
+def test_a_decoder_is_written_with_a_table_of_masks_and_positions(context: wn.MLContext, tmp_path: Path) -> None:
+    tokens = [5, 6, 7, 8]
     with wn.load_onnx(gpt(), context, kv_cache=4) as model, model.state() as state:
-        model.run({"input_ids": [[5]], "attention_mask": [[1]]}, state=state)
-        with pytest.raises(wn.NotSupportedError, match=r"a decoder with kv_cache; got caches past\.0\.key, past\.0\.value"):
+        with pytest.raises(wn.NotSupportedError, match="the graph of one token must be compiled"):
             web.write(model, tmp_path)
-    assert not list(tmp_path.iterdir())
+        assert not list(tmp_path.iterdir())
+        wanted = [
+            model.run({"input_ids": [[token]], "attention_mask": [[1] * (i + 1)]}, state=state)["logits"]
+            for i, token in enumerate(tokens)
+        ]
+        web.write(model, tmp_path, record="here")
+    stored = read_web_model(tmp_path)
+    steps = stored.steps
+    assert steps is not None
+    assert (steps.rows, steps.tokens) == (4, "input_ids")
+    data = (tmp_path / "steps.bin").read_bytes()
+    with wn.load(tmp_path, context) as model:
+        feeds = {info.name: np.zeros([int(size) for size in info.shape], info.dtype) for info in model.inputs}
+        for row, token in enumerate(tokens):
+            feeds["input_ids"][:] = token
+            for name, place in steps.tables.items():
+                size = place.size_bytes // steps.rows
+                part = data[place.offset + row * size : place.offset + (row + 1) * size]
+                feeds[name] = np.frombuffer(part, feeds[name].dtype).reshape(feeds[name].shape)
+            results = model.run(feeds)
+            assert results["logits"].tobytes() == wanted[row].tobytes()
+            feeds |= {output.alias: results[name] for name, output in stored.outputs.items() if output.alias}
+
+
+def test_a_mask_that_depends_on_tokens_has_no_table(context: wn.MLContext, tmp_path: Path) -> None:
+    proto = gpt()
+    padding = onnx.helper.make_node("Equal", ["input_ids", "zero_token"], ["is_padding"])
+    mask = next(node for node in proto.graph.node if "attention_mask" in node.input)
+    place = list(proto.graph.node).index(mask)
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.int64(0), "zero_token"))
+    sums = onnx.helper.make_node("Cast", ["is_padding"], ["padding"], to=onnx.TensorProto.INT64)
+    marked = onnx.helper.make_node("Sub", ["attention_mask", "padding"], ["marked_mask"])
+    for node in proto.graph.node:
+        node.input[:] = ["marked_mask" if name == "attention_mask" else name for name in node.input]
+    for node in (marked, sums, padding):
+        proto.graph.node.insert(place, node)
+    with wn.load_onnx(proto, context, kv_cache=4) as model:
+        model.run({"input_ids": [[5]], "attention_mask": [[1]]})
+        with pytest.raises(wn.NotSupportedError, match="a mask or position depends on the tokens"):
+            web.write(model, tmp_path)
+
+
+def test_tables_of_steps_are_checked(context: wn.MLContext, tmp_path: Path) -> None:
+    with wn.load_onnx(gpt(), context, kv_cache=4) as model:
+        model.run({"input_ids": [[5]], "attention_mask": [[1]]})
+        web.write(model, tmp_path)
+    path = tmp_path / "model.json"
+    content = path.read_text()
+    for old, new, said in (
+        ('"rows": 4', '"rows": 5', "the table must have a row for each token"),
+        ('"rows": 4', '"rows": 0', "the number is out of range"),
+        ('"tokens": "input_ids"', '"tokens": "none"', "unknown value"),
+        ('"tables": {', '"tables": {"none": {}, ', "a table must be of an input"),
+    ):
+        path.write_text(content.replace(old, new))
+        with pytest.raises(FileError, match=said):
+            read_web_model(tmp_path)
+
+
+def test_a_page_of_tokens_needs_a_decoder(reference: wn.MLContext, tmp_path: Path) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    with builder.build({"y": builder.relu(builder.input("x", {"dataType": "float32", "shape": [2]}))}) as graph:
+        with pytest.raises(wn.MLTypeError, match="the page needs a decoder"):
+            web.write(graph, tmp_path, page=web.TokensPage())
 
 
 def test_a_folder_has_no_options(context: wn.MLContext, folder: Path) -> None:

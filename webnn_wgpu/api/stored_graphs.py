@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -82,6 +82,41 @@ class GraphSample:
     inputs: Mapping[str, Array]
     outputs: Mapping[str, Array]
     device: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenSteps:
+    """A decoder that runs one token at a time and keeps its caches in aliases.
+
+    Attributes:
+        graph: the graph of one token.
+        tokens: the input that takes the token.
+        tables: the elements of each input that depends on the number of cached tokens, such as masks and positions: an array
+            [rows, *shape], with a row for each number of cached tokens from 0 on.
+        rows: the number of tokens that the caches hold.
+    """
+
+    graph: MLGraph
+    tokens: str
+    tables: Mapping[str, Array]
+    rows: int
+
+    @property
+    def device(self) -> str:
+        """The name of the device here."""
+        return self.graph._context.description
+
+    def run(self, tokens: Sequence[int], output: str) -> list[Array]:
+        """Return an output of the run of each token, from empty caches on."""
+        graph, found = self.graph, list[Array]()
+        state = {name: np.zeros(graph.inputs[name].shape, graph.inputs[name].numpy) for name in graph.aliases.values()}
+        for row, token in enumerate(tokens):
+            fed = np.full(graph.inputs[self.tokens].shape, token, graph.inputs[self.tokens].numpy)
+            given = {name: table[row] for name, table in self.tables.items()}
+            results = graph._context.compute(graph, {**state, **given, self.tokens: fed})
+            state = {source: results[name] for name, source in graph.aliases.items()}
+            found.append(results[output])
+        return found
 
 
 def sample_of(graph: MLGraph, inputs: Mapping[str, TensorData] | None = None) -> GraphSample:

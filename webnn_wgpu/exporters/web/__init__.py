@@ -8,27 +8,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files as package_files
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
 from webnn_wgpu.api.graph import MLGraph
-from webnn_wgpu.api.stored_graphs import GraphSample, sample_of, stored_graph
+from webnn_wgpu.api.stored_graphs import GraphSample, TokenSteps, sample_of, stored_graph
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.data_types import Array
 from webnn_wgpu.core.errors import NotSupportedError
-from webnn_wgpu.formats.web.model import FORMAT, MODEL_FILE, FileRange, Sample
+from webnn_wgpu.formats.web.model import FORMAT, MODEL_FILE, FileRange, Sample, WebSteps
 
 from ..files import replace_files
-from .pages import PicturePage, SentencesPage
+from .pages import PicturePage, SentencesPage, TokensPage
 from .records import HERE, record_of
 
-__all__ = ["PicturePage", "SentencesPage", "folder_files", "write"]
+__all__ = ["PicturePage", "SentencesPage", "TokensPage", "folder_files", "write"]
 
 PLAYER, PAGE, INDEX = "webnn-wgpu-player.js", "webnn-wgpu-page.js", "index.html"
-SAMPLE = "sample.bin"
+DECODER = "webnn-wgpu-decoder.js"
+SAMPLE, STEPS = "sample.bin", "steps.bin"
 
 Content = bytes | Sequence[bytes | Array]
+Key = TypeVar("Key")
 
 
 @runtime_checkable
@@ -61,6 +63,15 @@ class GraphModel(Protocol):
         ...
 
 
+@runtime_checkable
+class StepModel(Protocol):
+    """A model that may be a decoder with caches on the device."""
+
+    def token_steps(self) -> TokenSteps | None:
+        """Return the decoder as steps of one token."""
+        ...
+
+
 def write(
     model: MLGraph | GraphModel,
     folder: str | os.PathLike[str],
@@ -68,7 +79,7 @@ def write(
     record: str | os.PathLike[str] | Caps = "webgpu",
     name: str | None = None,
     inputs: Mapping[str, Any] | None = None,
-    page: PicturePage | SentencesPage | None = None,
+    page: PicturePage | SentencesPage | TokensPage | None = None,
 ) -> list[Path]:
     """Write a graph as a folder: the plan, kernels, packed weights, a player in JavaScript, and a page that runs it.
 
@@ -83,13 +94,17 @@ def write(
             the graph's own.
         name: the name of the model. None is the name of its file, or of the folder.
         inputs: the inputs of the page's check. None is seeded random numbers. Their outputs are computed here.
-        page: a form for pictures or sentences.
+        page: a form for pictures, sentences or tokens. A decoder has that for tokens.
+
+    A decoder that `load(..., kv_cache=ROWS)` returned is written as the graph of one token, which it must have run. Its caches
+    stay in the page from run to run, and its masks and positions come from a table with a row for each number of cached tokens.
 
     Returns:
         The files that were written.
 
     Raises:
-        NotSupportedError: the model needs the host, or is several graphs.
+        NotSupportedError: the model needs the host, or is several graphs. A decoder has not run with one token, or its masks
+            depend on the tokens.
         OperationError: a kernel needs a feature that the record lacks.
         OutOfMemoryError: a tensor is larger than such a device can hold or bind.
 
@@ -100,13 +115,17 @@ def write(
         >>> [path.name for path in paths][:4]
         ['0-elementwise.wgsl', 'uniforms.bin', 'sample.bin', 'index.html']
     """
-    graph = _one_graph(model)
+    steps = model.token_steps() if isinstance(model, StepModel) else None
+    graph = steps.graph if steps is not None else _one_graph(model)
     if inputs is not None and not isinstance(model, MLGraph):
         # Models have types that WebNN does not have, for example bool, which the graph's types hold.
         inputs = {n: np.asarray(inputs[n]).astype(t.numpy) for n, t in graph.inputs.items() if n in inputs}
     target = Path(folder)
     called = name or (target.resolve().name if isinstance(model, MLGraph) else Path(model.name).stem)
-    found = folder_files(graph, record=record, name=called, sample=sample_of(graph, inputs), page=page)
+    if steps is not None:
+        found = folder_files(graph, record=record, name=called, page=page or TokensPage(), steps=steps)
+    else:
+        found = folder_files(graph, record=record, name=called, sample=sample_of(graph, inputs), page=page)
     (target / "kernels").mkdir(parents=True, exist_ok=True)
     _remove_stale(target, found)
     return replace_files({target / file: cast("Sequence[bytes]", content) for file, content in found.items()})
@@ -118,7 +137,8 @@ def folder_files(
     record: str | os.PathLike[str] | Caps = "webgpu",
     name: str = "model",
     sample: GraphSample | None = None,
-    page: PicturePage | SentencesPage | None = None,
+    page: PicturePage | SentencesPage | TokensPage | None = None,
+    steps: TokenSteps | None = None,
 ) -> dict[str, Content]:
     """Return the files of a folder by their names. The contents are bytes or parts of them. `model.json` is the last file.
 
@@ -130,12 +150,20 @@ def folder_files(
         kernel.file: source.encode() for kernel, source in zip(model.kernels, stored.sources, strict=True)
     }
     found |= stored.files
-    own = [PLAYER]
+    own = [PLAYER] if sample is None and page is None else [INDEX, PAGE, PLAYER]
     if sample is not None:
         places, found[SAMPLE], size = _sample_places(sample)
         model = replace(model, sample=places, files={**model.files, SAMPLE: size})
-        own = [INDEX, PAGE, PLAYER]
-    if page is not None:
+    if steps is not None:
+        tables, found[STEPS], size = _places(STEPS, steps.tables)
+        stored_steps = WebSteps(steps.rows, steps.tokens, tables)
+        model = replace(model, steps=stored_steps, files={**model.files, STEPS: size})
+        own.append(DECODER)
+    if isinstance(page, TokensPage):
+        shown = page.settings(steps)
+        own += page.modules
+        model = replace(model, page=shown)
+    elif page is not None:
         shown, extra = page.settings(graph.inputs, graph.outputs)
         model = replace(model, page=shown)
         own += page.modules
@@ -146,19 +174,23 @@ def folder_files(
 
 def _sample_places(sample: GraphSample) -> tuple[Sample, list[bytes | Array], int]:
     """Return the places of a sample's arrays in a file, the content of the file, and its size in bytes."""
+    ends = {("input", name): array for name, array in sample.inputs.items()}
+    places, parts, size = _places(SAMPLE, ends | {("output", name): array for name, array in sample.outputs.items()})
+    inputs, outputs = ({n: p for (kind, n), p in places.items() if kind == each} for each in ("input", "output"))
+    return Sample(sample.device, inputs, outputs), parts, size
+
+
+def _places(file: str, arrays: Mapping[Key, Array]) -> tuple[dict[Key, FileRange], list[bytes | Array], int]:
+    """Return the places of arrays in a file, the content of the file, and its size in bytes."""
+    places: dict[Key, FileRange] = {}
     parts: list[bytes | Array] = []
     size = 0
-
-    def add(array: Array) -> FileRange:
-        nonlocal size
+    for key, array in arrays.items():
         parts.extend((bytes(-size % 256), np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
         start = size + -size % 256
         size = start + array.nbytes
-        return FileRange(SAMPLE, start, array.nbytes)
-
-    inputs = {name: add(array) for name, array in sample.inputs.items()}
-    outputs = {name: add(array) for name, array in sample.outputs.items()}
-    return Sample(sample.device, inputs, outputs), parts, size
+        places[key] = FileRange(file, start, array.nbytes)
+    return places, parts, size
 
 
 def _one_graph(model: MLGraph | GraphModel) -> MLGraph:
@@ -175,14 +207,6 @@ def _one_graph(model: MLGraph | GraphModel) -> MLGraph:
             operator="export",
             got=f"{len(graphs)} graphs",
             hint="Give symbolic dimensions a size: override_dims",
-        )
-    caches = [name for name in graphs[0].source.aliases.values() if name not in {info.name for info in model.inputs}]
-    if caches:
-        raise NotSupportedError(
-            "a page has no host that computes the masks and positions of a decoder with kv_cache",
-            operator="export",
-            got=f"caches {', '.join(caches[:4])}",
-            hint="Export a graph of MLGraphBuilder whose outputs update its caches: build(outputs, aliases=...)",
         )
     missing = [info.name for info in model.outputs if info.name not in graphs[0].outputs]
     if missing:

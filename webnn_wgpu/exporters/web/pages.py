@@ -1,4 +1,4 @@
-"""Forms of pages for models whose inputs are a picture or sentences."""
+"""Forms of pages for models whose inputs are a picture, sentences or tokens."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from webnn_wgpu.api.stored_graphs import TokenSteps
 from webnn_wgpu.core.errors import MLTypeError
 
 VOCABULARY = "vocabulary.json"
+MOST_SCORES = 256
+"""The number of scores of each token that a page compares."""
 MOST_LENGTH = 100
 """The maximum number of characters of a word that is divided into tokens. Longer words are unknown."""
 
@@ -110,6 +113,31 @@ class SentencesPage:
         shown = {"kind": "sentences", **roles, "output": output}
         vocabulary = json.dumps(_vocabulary(Path(self.tokenizer)), ensure_ascii=False).encode()
         return {**shown, "vocabulary": VOCABULARY, "sentences": list(self.sentences)}, {VOCABULARY: vocabulary}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokensPage:
+    """A page that continues a list of tokens by a decoder, and compares its scores with those computed here.
+
+    Attributes:
+        tokens: the numbers of the tokens that the page begins with.
+        output: the output with the scores of the next token. "" is the first one that updates no cache.
+    """
+
+    tokens: Sequence[int] = (1, 2, 3, 4)
+    output: str = ""
+
+    modules = ("webnn-wgpu-tokens.js",)
+
+    def settings(self, steps: TokenSteps | None) -> dict[str, Any]:
+        """Return the settings of the page's form."""
+        if steps is None:
+            raise MLTypeError("the page needs a decoder", operator="export", hint="load(..., kv_cache=ROWS) makes one")
+        output = self.output or next(name for name in steps.graph.outputs if name not in steps.graph.aliases)
+        tokens = [int(token) for token in self.tokens[: steps.rows]]
+        scores = [array.reshape(-1).tolist()[:MOST_SCORES] for array in steps.run(tokens, output)]
+        device = steps.device
+        return {"kind": "tokens", "output": output, "tokens": tokens, "scores": scores, "device": device}
 
 
 def _role(name: str) -> str:

@@ -1,7 +1,9 @@
 // The page of a folder: it runs the model on the sample, and shows the difference to what another device computed. Models whose
-// inputs are a picture or sentences get a form of their own, from the module that model.json names.
+// inputs are a picture, sentences or tokens get a form of their own, from the module that model.json names.
 
 import { load } from "./webnn-wgpu-player.js";
+
+const FORMS = ["sentences", "picture", "tokens"];
 
 /** Return an element with attributes and children. Texts are text, never markup. */
 export function element(name, attributes = {}, ...children) {
@@ -73,7 +75,8 @@ async function main() {
   if (model.page) {
     const section = element("section");
     content.append(section);
-    const { show } = await import(`./webnn-wgpu-${model.page.kind === "picture" ? "picture" : "sentences"}.js`);
+    const form = FORMS.find((kind) => kind === model.page.kind) ?? FORMS[0];
+    const { show } = await import(`./webnn-wgpu-${form}.js`);
     await show(model, section);
   }
   const ends = (all) => Object.entries(all).map(([name, tensor]) => [name, typed(tensor)]);

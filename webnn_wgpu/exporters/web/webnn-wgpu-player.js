@@ -7,8 +7,7 @@
 
 const FORMAT = "webnn-wgpu-model", VERSION = 1;
 
-/** Buffers of tensors are padded to a multiple of this many bytes. */
-const PAD_BYTES = 32;
+const PAD_BYTES = 32; // Buffers of tensors are padded to a multiple of this.
 
 /** Sets of the page's buffers whose bind groups `encode` keeps. */
 const KEPT_SETS = 16;
@@ -98,7 +97,8 @@ async function requestDevice(requires, given) {
   return adapter.requestDevice({ requiredFeatures: requires.features, requiredLimits: requires.limits });
 }
 
-const view = (tensor, bytes) => new ARRAYS[tensor.dataType](bytes);
+/** Return bytes as the typed array of a tensor. */
+export const view = (tensor, bytes) => new ARRAYS[tensor.dataType](bytes);
 
 /** A graph on a device. Made by `load`. */
 class Model {

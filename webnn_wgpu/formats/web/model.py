@@ -184,6 +184,15 @@ class Sample:
     outputs: Mapping[str, FileRange]
 
 
+@dataclass(frozen=True)
+class WebSteps:
+    """The inputs of a decoder that depend on the number of cached tokens: a row of bytes for each number, from 0 on."""
+
+    rows: int
+    tokens: str
+    tables: Mapping[str, FileRange]
+
+
 @dataclass(frozen=True, kw_only=True)
 class WebModel:
     """A compiled graph as plain data.
@@ -200,6 +209,7 @@ class WebModel:
         dispatches: the dispatches in order.
         sample: inputs with their outputs.
         page: the settings of the page's form.
+        steps: the tables of a decoder.
     """
 
     name: str
@@ -214,6 +224,7 @@ class WebModel:
     dispatches: tuple[WebDispatch, ...]
     sample: Sample | None = None
     page: Mapping[str, Any] | None = None
+    steps: WebSteps | None = None
 
     def to_json(self) -> str:
         """Return the text of `model.json`, with a line for each tensor, constant, kernel and dispatch."""
@@ -270,6 +281,9 @@ class WebModel:
             record["sample"] = {"device": self.sample.device, **ends}
         if self.page is not None:
             record["page"] = dict(self.page)
+        if self.steps is not None:
+            tables = {name: _range(place) for name, place in self.steps.tables.items()}
+            record["steps"] = {"rows": self.steps.rows, "tokens": self.steps.tokens, "tables": tables}
         return "{\n" + ",\n".join(f'"{name}": {_lines(value)}' for name, value in record.items()) + "\n}\n"
 
 

@@ -32,6 +32,7 @@ from .model import (
     WebKernel,
     WebModel,
     WebResource,
+    WebSteps,
     WebTensor,
     padded,
 )
@@ -207,6 +208,7 @@ def _model(reader: _Reader, files: Mapping[str, int], folder: Path) -> WebModel:
         dispatches=dispatches,
         sample=_sample(reader.optional("sample"), inputs, outputs, place),
         page=None if (page := reader.optional("page")) is None else page.object(),
+        steps=_steps(reader.optional("steps"), inputs, place),
     )
 
 
@@ -310,6 +312,20 @@ def _sample(
         return found
 
     return Sample(reader.member("device").text(), ends("inputs", inputs), ends("outputs", outputs))
+
+
+def _steps(reader: _Reader | None, inputs: Mapping[str, WebTensor], place: Callable[[_Reader], FileRange]) -> WebSteps | None:
+    if reader is None:
+        return None
+    rows = reader.member("rows").number(1)
+    tables: dict[str, FileRange] = {}
+    for name, each in reader.member("tables").members().items():
+        if name not in inputs:
+            raise each.fault("a table must be of an input", ", ".join(inputs))
+        tables[name] = place(each)
+        if tables[name].size_bytes != rows * inputs[name].size_bytes:
+            raise each.fault("the table must have a row for each token", f"{rows * inputs[name].size_bytes} bytes")
+    return WebSteps(rows, reader.member("tokens").one_of(inputs), tables)
 
 
 class _DispatchChecks:

@@ -7,13 +7,14 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import onnx_ir
 
 from webnn_wgpu import InvalidStateError, MLContext, MLGraph, MLTensor, MLTypeError, NotSupportedError
 from webnn_wgpu.api.arrays import is_integer
+from webnn_wgpu.api.stored_graphs import TokenSteps
 from webnn_wgpu.typing import MLOperandDataType
 
 from ..description import Placed
@@ -347,6 +348,59 @@ class Decoder:
             found.append(size)
         return tuple(found)
 
+    def token_steps(self) -> TokenSteps:
+        """Return the graph of one token, with the inputs that the host computes for each number of cached rows.
+
+        Masks are ones, and positions count the rows. Values that the host computes from tokens cannot be tabulated.
+
+        Raises:
+            NotSupportedError: no run of one token, several inputs for tokens, or values that depend on the token's number.
+        """
+        key, step = next(
+            ((k, s) for k, s in reversed(self._steps.items()) if s.growth.split.count == 1 and not k[0]), (None, None)
+        )
+        if key is None or step is None:
+            raise NotSupportedError(
+                "the graph of one token must be compiled",
+                operator="export",
+                hint="Run the model with one token before" + (", behind others" if self._tells_first else ""),
+            )
+        sizes = dict(zip(self.inputs, cast("tuple[tuple[int, ...], ...]", key[1:]), strict=True))
+        counted = {v for v in self.inputs if self._growing[v] or "position" in (v.name or "")}
+        tokens = [name for name, value in step.fed.items() if value in self.inputs and value not in counted]
+        if len(tokens) != 1 or not all(np.dtype(_dtype_of(v)).kind in "iu" for v in self.inputs):
+            raise NotSupportedError(
+                "a decoder must have one input for tokens", operator="export", got=", ".join(tokens) or "none"
+            )
+        tables: dict[str, list[Array]] = {name: [] for name in step.fed if name not in tokens}
+        for rows in range(self.rows):
+            values, others = (self._values_of_token(step, sizes, rows, token) for token in (0, 1))
+            for name, table in tables.items():
+                value = step.fed[name]
+                if not np.array_equal(values[value], others[value]):
+                    raise NotSupportedError("a mask or position depends on the tokens", operator="export", got=str(value.name))
+                table.append(filled_up(encode(values[value]), tuple(step.tensors[name].shape)))
+        return TokenSteps(
+            graph=step.graph, tokens=tokens[0], tables={n: np.stack(table) for n, table in tables.items()}, rows=self.rows
+        )
+
+    def _values_of_token(
+        self, step: DecodingStep, sizes: Mapping[onnx_ir.Value, tuple[int, ...]], rows: int, token: int
+    ) -> dict[onnx_ir.Value, Array]:
+        """Return what a run of one token is fed behind so many cached rows."""
+        feeds: dict[onnx_ir.Value, Array] = {}
+        for value, shape in sizes.items():
+            grown = tuple(size + rows if axis in self._growing[value] else size for axis, size in enumerate(shape))
+            content = 1 if self._growing[value] else rows if "position" in (value.name or "") else token
+            feeds[value] = np.full(grown, content, _dtype_of(value))
+        position = np.array([rows], np.int32)
+        return {
+            **feeds,
+            **step.growth.values(feeds, rows),
+            self._position: position,
+            self._filled: position + np.int32(step.growth.split.count),
+        }
+
     # what `Model` asks --------------------------------------------------------------------------------------------
 
     @property
@@ -377,6 +431,9 @@ def _with(shape: Shape, axis: int, size: int) -> Shape:
 
 
 def _dtype(cache: Cache) -> DType:
-    dtype = cache.past.dtype
-    assert dtype is not None
-    return np.dtype(dtype.numpy())
+    return _dtype_of(cache.past)
+
+
+def _dtype_of(value: onnx_ir.Value) -> DType:
+    assert value.dtype is not None
+    return np.dtype(value.dtype.numpy())

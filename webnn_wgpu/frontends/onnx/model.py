@@ -13,6 +13,7 @@ import onnx_ir
 
 from webnn_wgpu import MLContext, MLPromise, MLTypeError, NotSupportedError
 from webnn_wgpu.api.progress import Progress
+from webnn_wgpu.api.stored_graphs import TokenSteps
 from webnn_wgpu.api.tuning import TuningSource
 
 from ..common.model import ImportedModel, count_of
@@ -111,6 +112,14 @@ class Model(ImportedModel):
             dict_keys(['y'])
         """
         return self._named(feeds, outputs, lambda arrays: self._run(arrays, state))
+
+    def token_steps(self) -> TokenSteps | None:
+        """Return a decoder as steps of one token, for exporters. None for a model without `kv_cache`.
+
+        Raises:
+            NotSupportedError: the decoder has not run with one token, or its masks and positions depend on the tokens.
+        """
+        return self._program.token_steps() if isinstance(self._program, Decoder) else None
 
     @property
     def _stages(self) -> OnnxProgram | Decoder:
