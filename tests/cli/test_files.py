@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import webnn_wgpu as wn
-from examples.models import mlp
+from examples.models import gpt, mlp
 from webnn_wgpu.cli.app import app
 from webnn_wgpu.formats.web.reading import read_web_model
 
@@ -176,6 +176,17 @@ def test_export_writes_a_page_and_a_module(graph: Path, tmp_path: Path) -> None:
     assert "export function missing" in (tmp_path / "g.mjs").read_text()
 
 
+@pytest.mark.device
+def test_export_writes_a_decoder(tmp_path: Path) -> None:
+    onnx.save(gpt(), tmp_path / "gpt.onnx")
+    call("export", tmp_path / "gpt.onnx", "-o", tmp_path / "page", "--kv-cache", 8)
+    model = read_web_model(tmp_path / "page")
+    assert model.steps is not None
+    assert (model.steps.rows, model.steps.tokens, model.inputs["input_ids"].shape) == (8, "input_ids", (1, 1))
+    assert model.page is not None
+    assert model.page["kind"] == "tokens"
+
+
 @pytest.mark.parametrize(
     ("options", "exit_code", "says"),
     [
@@ -183,6 +194,7 @@ def test_export_writes_a_page_and_a_module(graph: Path, tmp_path: Path) -> None:
         (("--record", "nowhere"), 1, "nowhere is no record of capabilities"),
         (("--page", "picture"), 1, "a picture must be an input of three channels"),
         (("--page", "sentences"), 2, "sentences need a tokenizer.json"),
+        (("--kv-cache", "8"), 2, "only decoders in ONNX files have a KV cache"),
     ],
 )
 def test_export_refuses(options: tuple[str, ...], exit_code: int, says: str, graph: Path, tmp_path: Path) -> None:

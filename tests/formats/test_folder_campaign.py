@@ -14,6 +14,7 @@ import pytest
 
 import webnn_wgpu as wn
 from tests.formats.test_campaign import GROWTH, LONGEST, SECONDS, SEED, mutated
+from webnn_wgpu.api.stored_graphs import TokenSteps, sample_of
 from webnn_wgpu.exporters import web
 from webnn_wgpu.formats.document import FileError
 from webnn_wgpu.formats.web.reading import kernel_source, mapped, read_web_model
@@ -92,7 +93,11 @@ def test_mutated_folders_are_opened_or_refused(
 ) -> None:
     folder = tmp_path / "net"
     with network(context) as graph:
-        web.write(graph, folder, record="here")
+        steps = TokenSteps(graph=graph, tokens="x", tables={"place": np.zeros(4, np.int32)}, rows=4)
+        for name, content in web.folder_files(graph, record="here", sample=sample_of(graph), steps=steps).items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else b"".join(content))
     sound = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
     content = json.loads(sound["model.json"])
     files = [name for name in sound if name.endswith((".wgsl", ".bin"))]

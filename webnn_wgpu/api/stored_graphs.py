@@ -91,8 +91,8 @@ class TokenSteps:
     Attributes:
         graph: the graph of one token.
         tokens: the input that takes the token.
-        tables: the elements of each input that depends on the number of cached tokens, such as masks and positions: an array
-            [rows, *shape], with a row for each number of cached tokens from 0 on.
+        tables: an array [rows, *shape] for each input that depends on the number of cached tokens, such as masks and positions.
+            Row i has the elements for i cached tokens.
         rows: the number of tokens that the caches hold.
     """
 

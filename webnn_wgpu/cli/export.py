@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from webnn_wgpu import MLGraph, MLTypeError
 from webnn_wgpu.frontends.images import NORMALIZATIONS
@@ -26,7 +27,11 @@ from .models import (
 from .run import read_labels
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webnn_wgpu.core.data_types import Array
     from webnn_wgpu.exporters.web import PicturePage, SentencesPage
+    from webnn_wgpu.frontends.description import ValueInfo
 
 JAVASCRIPT = "webnn-js"
 
@@ -66,10 +71,25 @@ JAVASCRIPT = "webnn-js"
 @click.option(
     "--labels", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Names of classes, as run takes them."
 )
+@click.option(
+    "--kv-cache",
+    type=click.IntRange(1),
+    metavar="TOKENS",
+    help="Write a decoder with caches of so many tokens, which stay in the page. The page continues a list of tokens.",
+)
 @options(input_options, shape_options, device_option)
 @failing_well
 def export(
-    model: Path, to: str, output: Path, record: str, name: str | None, page: str, labels: Path | None, device: str, **given: Any
+    model: Path,
+    to: str,
+    output: Path,
+    record: str,
+    name: str | None,
+    page: str,
+    labels: Path | None,
+    kv_cache: int | None,
+    device: str,
+    **given: Any,
 ) -> None:
     """Write MODEL as a folder with a page, which any browser runs: kernels, plan, packed weights, and a player in JavaScript.
 
@@ -90,16 +110,26 @@ def export(
         return
     from webnn_wgpu.exporters import web
 
-    with open_context(device) as context, load_model(model, context, made, fallback="error", simplify=simplify) as loaded:
-        feeds = made.feeds(loaded.inputs)
+    options: dict[str, Any] = {"fallback": "error", "simplify": simplify, "kv_cache": kv_cache}
+    with open_context(device) as context, load_model(model, context, made, **options) as loaded:
+        feeds = made.feeds(loaded.inputs) if kv_cache is None else _one_token(loaded.inputs)
         if not loaded.graphs:
             loaded.run(feeds)  # This compiles a model with symbolic dimensions for these inputs.
-        form = _form(page, made, labels, loaded.graphs[-1]) if loaded.graphs else None
-        written = web.write(loaded, output, record=record, name=name, inputs=feeds, page=form)
+        if kv_cache is None:
+            form = _form(page, made, labels, loaded.graphs[-1]) if loaded.graphs else None
+            written = web.write(loaded, output, record=record, name=name, inputs=feeds, page=form)
+        else:
+            written = web.write(loaded, output, record=record, name=name)
     for note in made.notes:
         click.echo(f"made up: {note}", err=True)
     report([output])
     click.echo(f"{len(written)} files. To open the page: python -m http.server -d {output}", err=True)
+
+
+def _one_token(inputs: Sequence[ValueInfo]) -> dict[str, Array]:
+    """Return the inputs of a decoder for one token: symbolic dimensions are 1."""
+    shapes = {info: [size if isinstance(size, int) else 1 for size in info.shape or ()] for info in inputs}
+    return {info.name: np.ones(shape, info.dtype) for info, shape in shapes.items()}
 
 
 def _form(page: str, made: GivenInputs, labels: Path | None, graph: MLGraph) -> PicturePage | SentencesPage | None:

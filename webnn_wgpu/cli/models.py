@@ -242,8 +242,11 @@ def load_model(
     fallback: Any = "warn",
     simplify: Any = None,
     progress: Progress | None = None,
+    kv_cache: int | None = None,
 ) -> Model | TfliteModel | WebNNModel:
     """Load a model or a WebNN graph with the sizes and files that options gave."""
+    if kv_cache is not None and (is_tflite(model) or is_webnn(model)):
+        raise click.BadParameter("only decoders in ONNX files have a KV cache", param_hint="--kv-cache")
     if is_tflite(model):
         check_tflite_options(given.weights, given.manifest, simplify)
         from webnn_wgpu.frontends.loading import load_file
@@ -264,7 +267,8 @@ def load_model(
     check_onnx_options(given.weights, given.manifest)
     from webnn_wgpu import load_onnx
 
-    return load_onnx(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+    options: dict[str, Any] = {"fallback": fallback, "override_dims": given.sizes, "simplify": simplify}
+    return load_onnx(model, context, kv_cache=kv_cache, progress=progress, **options)
 
 
 def load_model_or_folder(

@@ -387,7 +387,7 @@ class Decoder:
     def _values_of_token(
         self, step: DecodingStep, sizes: Mapping[onnx_ir.Value, tuple[int, ...]], rows: int, token: int
     ) -> dict[onnx_ir.Value, Array]:
-        """Return what a run of one token is fed behind so many cached rows."""
+        """Return the values that a run of one token is fed behind so many cached rows."""
         feeds: dict[onnx_ir.Value, Array] = {}
         for value, shape in sizes.items():
             grown = tuple(size + rows if axis in self._growing[value] else size for axis, size in enumerate(shape))
