@@ -59,7 +59,7 @@ EXAMPLES = {
     "export": (
         "webnn-wgpu export model.onnx --to web -o page",
         "webnn-wgpu export model.onnx -o page --record webgpu-f16 -i photo.jpg",
-        "webnn-wgpu export gpt.onnx -o page --kv-cache 128",
+        "webnn-wgpu export model.onnx -o page --kv-cache 128",
     ),
     "inference_diff": ("webnn-wgpu inference_diff --model_file=model.tflite --num_runs=10 --use_webnn",),
     "info": (
