@@ -20,6 +20,9 @@ _LEAST = 1024
 _FIRST = 4096
 """The number of elements that are examined first. Weights that no quantization made differ from whole numbers there already."""
 
+_BLOCK = 1 << 20
+"""The number of elements that are examined at a time, so that the copies of a check stay small beside large weights."""
+
 
 def keep_weights_narrow(graph: Graph) -> Graph:
     """Store constant factors of products as int8 if they are whole numbers that it holds, and no other node reads them."""
@@ -49,7 +52,7 @@ def holds_bytes(array: Array) -> bool:
     if array.dtype != np.float32 or array.size < _LEAST:
         return False
     flat = array.reshape(-1)
-    return _whole(flat[:_FIRST]) and _whole(flat[_FIRST:])
+    return _whole(flat[:_FIRST]) and all(_whole(flat[start : start + _BLOCK]) for start in range(_FIRST, flat.size, _BLOCK))
 
 
 def _whole(part: Array) -> bool:
