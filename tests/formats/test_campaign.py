@@ -6,6 +6,7 @@ import json
 import os
 import random
 import resource
+import signal
 import struct
 import time
 from typing import TYPE_CHECKING, Any
@@ -111,6 +112,10 @@ NAMES = {
 }
 
 
+def _hangs(*_: object) -> None:
+    raise TimeoutError(f"the file takes more than {3 * LONGEST} s")
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("kind", KINDS)
 def test_mutated_files_are_read_or_refused(kind: str, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
@@ -122,9 +127,11 @@ def test_mutated_files_are_read_or_refused(kind: str, tmp_path: Path, record_pro
     end, executions, valid = time.monotonic() + SECONDS, 0, 0
     before = 0
     np.seterr(all="ignore")
+    signal.signal(signal.SIGALRM, _hangs)
     while time.monotonic() < end:
         content = mutated(data, source, BYTE_TOKENS if kind == "inline" else TOKENS)
         (tmp_path / NAMES[kind]).write_bytes(content)
+        signal.alarm(3 * LONGEST)
         start = time.monotonic()
         try:
             check(graph)
@@ -133,6 +140,8 @@ def test_mutated_files_are_read_or_refused(kind: str, tmp_path: Path, record_pro
             pass
         except Exception as error:
             raise AssertionError(f"{type(error).__name__}: {error}\n{content!r}") from error
+        finally:
+            signal.alarm(0)
         assert time.monotonic() - start < LONGEST, content
         executions += 1
         if executions == 200:

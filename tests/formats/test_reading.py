@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 import struct
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import webnn_wgpu as wn
-from webnn_wgpu.formats.document import DynamicDimension, OperandReference, ScalarFill
+from webnn_wgpu.formats.document import DynamicDimension, FileError, OperandReference, ScalarFill
 from webnn_wgpu.formats.text import parse_text
+from webnn_wgpu.frontends.webnn import check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -267,3 +269,18 @@ def test_profiles_of_programs_have_no_column_of_places(context: wn.MLContext) ->
     with builder.build({"y": builder.relu(x)}) as built:
         assert [report.places for report in built.passes] == [()] * len(built.passes)
         assert str(built.profile({"x": np.ones(2, np.float32)})).splitlines()[1].endswith("why")
+
+
+def test_marks_of_comments_among_bytes_take_no_time(tmp_path: Path) -> None:
+    """A mark within a comment begins no comment of its own."""
+    text = 'webnn_graph "g" v1 { consts { b: u8[1] @bytes([1, ' + "# 1, " * 28 + "\n"
+    (tmp_path / "g.webnn").write_text(text + "2x]); } }")
+    start = time.process_time()
+    with pytest.raises(FileError, match="g.webnn:1:"):
+        check(tmp_path / "g.webnn")
+    assert time.process_time() - start < 2
+    (tmp_path / "g.webnn").write_text(
+        'webnn_graph "g" v1 { inputs { x: u8[2]; } consts { b: u8[2] @bytes([1, # 7 # 8, ]\n 2 # 3\n]); }'
+        " nodes { y = add(x, b); } outputs { y; } }"
+    )
+    assert check(tmp_path / "g.webnn") is not None
