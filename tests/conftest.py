@@ -13,7 +13,7 @@ import hypothesis
 import pytest
 
 from tests import optional
-from tests.rotation import SHARES, in_turn, profile_of, share_of_today
+from tests.rotation import SHARES, profile_of, runs, share_of
 from tests.spoiling import spoiled_runs
 from tests.support import PROFILES, lacks_variant, open_profile
 from webnn_wgpu.core import cache
@@ -194,37 +194,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def profile_share(config: pytest.Config) -> tuple[int | None, str]:
-    """Return the share that runs, None where there is no rotation, and a line about it."""
-    share: int | None = config.getoption("--profile-share")
-    profiles: str = config.getoption("--profiles")
-    if share is not None:
-        return share, f"full, and share {share} of {SHARES} of the others' tests"
-    if profiles == "rotate":
-        share, why = share_of_today(REPOSITORY)
-        return share, f"full, and share {share} of {SHARES} of the others' tests, by {why} (again: --profile-share={share})"
-    return None, profiles
-
-
 def pytest_report_header(config: pytest.Config) -> str:
-    return f"device profiles: {profile_share(config)[1]}"
+    return f"device profiles: {share_of(config)[1]}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    share, profiles = profile_share(config)
     no_device = config.getoption("--no-device")
 
-    def runs(item: pytest.Item) -> bool:
+    def is_kept(item: pytest.Item) -> bool:
         if no_device and item.get_closest_marker("device"):
             return False
         profile = profile_of(item.callspec.params.values()) if hasattr(item, "callspec") else None
         repeats = item.get_closest_marker("repeats") is not None
-        return profiles == "all" or in_turn(item.nodeid, profile, share, repeats=repeats)
+        return runs(config, item.nodeid, profile, repeats=repeats)
 
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        (kept if runs(item) else left_out).append(item)
+        (kept if is_kept(item) else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
 

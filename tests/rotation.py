@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import zlib
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,25 @@ def first_of(values: Iterable[object]) -> list[ParameterSet]:
     return [pytest.param(value, marks=[pytest.mark.repeats] if i else []) for i, value in enumerate(values)]
 
 
+def share_of(config: pytest.Config) -> tuple[int | None, str]:
+    """Return the share that a run has, None where there is no rotation, and a line about it."""
+    share: int | None = config.getoption("--profile-share")
+    profiles: str = config.getoption("--profiles")
+    if share is not None:
+        return share, f"full, and share {share} of {SHARES} of the others' tests"
+    if profiles == "rotate":
+        share, why = share_of_today(config.rootpath)
+        return share, f"full, and share {share} of {SHARES} of the others' tests, by {why} (again: --profile-share={share})"
+    return None, profiles
+
+
+def runs(config: pytest.Config, test: str, profile: str | None, *, repeats: bool) -> bool:
+    """Return whether a run has a test, as `in_turn` does."""
+    share, profiles = share_of(config)
+    return profiles == "all" or in_turn(test, profile, share, repeats=repeats)
+
+
+@cache
 def share_of_today(repository: Path, shares: int = SHARES) -> tuple[int, str]:
     """Return the share that has its turn, 1 to `shares`, and what picked it: the commit checked out, or else the day."""
     git = shutil.which("git")

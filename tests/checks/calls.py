@@ -268,7 +268,8 @@ class Workplace:
             return self._operand(given)
         if isinstance(given, Activation):
             return getattr(self.other if given.foreign else self.builder, given.kind)()
-        if isinstance(given, list):
+        # Some lists of numbers are as long as memory has room for.
+        if isinstance(given, list) and not set(map(type, given)) <= {int, float}:
             return [self.value(item) for item in given]
         return given
 

@@ -51,6 +51,7 @@ def test_there_are_enough_invalid_uses() -> None:
     assert sum(counts.values()) >= LEAST
 
 
+@pytest.mark.device
 def test_no_invalid_use_crashes_or_hangs(repository: Path) -> None:
     command = [sys.executable, "-m", "tests.checks.sample", str(STEP), str(PATIENCE)]
     environment = with_repository(repository)

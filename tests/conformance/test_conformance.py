@@ -13,6 +13,7 @@ import pytest
 
 import webnn_wgpu as wn
 from tests.conformance import sources
+from tests.rotation import profile_of, runs
 from tests.support import profile_context
 from webnn_wgpu.testing import build_case
 
@@ -66,6 +67,22 @@ def _ways() -> Iterator[ParameterSet]:
                 yield pytest.param(case, mode, id=f"{case.operator}: {case.name}-{mode.name}", marks=marks)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give `test_case` the cases and modes of this run alone: pytest takes longer to create all than to run its share."""
+    if metafunc.function is not test_case:
+        return
+    ways = [] if metafunc.config.getoption("--no-device") else list(_ways())
+    # As pytest spells names, which decide the share. Names that occur twice would get numbers.
+    names = [str(way.id).encode("unicode_escape").decode("ascii") for way in ways]
+    assert len(set(names)) == len(names)
+
+    def is_kept(way: ParameterSet, name: str) -> bool:
+        test = f"{metafunc.definition.nodeid}[{name}]"
+        return runs(metafunc.config, test, profile_of(way.values), repeats=bool(way.marks))
+
+    metafunc.parametrize(("case", "mode"), [way for way, name in zip(ways, names, strict=True) if is_kept(way, name)])
+
+
 @pytest.fixture(scope="module")
 def contexts(context: wn.MLContext) -> Iterator[dict[str, wn.MLContext]]:
     with (
@@ -111,7 +128,6 @@ def check(case: Case, mode: Mode, context: wn.MLContext) -> None:
     assert not mismatches, f"{case.source}: " + "; ".join(f"{name}: {why}" for name, why in mismatches.items())
 
 
-@pytest.mark.parametrize(("case", "mode"), list(_ways()))
 def test_case(case: Case, mode: Mode, contexts: dict[str, wn.MLContext]) -> None:
     check(case, mode, contexts[mode.backend])
 

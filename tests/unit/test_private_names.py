@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import TypeAlias
 
 import webnn_wgpu
 
@@ -26,52 +27,54 @@ def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.endswith("__")
 
 
-def _defined(tree: ast.AST) -> set[str]:
-    """Return all private names that a module defines: functions, classes, variables, attributes of instances, slots."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                found.add(name)
-            case ast.Name(id=name, ctx=ast.Store()):
-                found.add(name)
-            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name, ctx=ast.Store()):
-                found.add(name)
-            case ast.Constant(value=str(name)) if name.isidentifier():
-                found.add(name)  # __slots__, and names for setattr
-            case _:
-                pass
-    return found
+Names: TypeAlias = tuple[set[str], list[tuple[int, str]]]
+"""The names that a module defines, and the private names of other objects that it uses, with their lines."""
 
 
-def _used(tree: ast.AST) -> list[tuple[int, str]]:
-    """Return private names of other objects than `self`, and private names that are imported, with their lines."""
-    found: list[tuple[int, str]] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
-            found.append((node.lineno, node.attr))
+def _names(source: str) -> Names:
+    """Return the names that a module defines, and the private names of other objects that it uses, with their lines.
+
+    It defines functions, classes, variables, attributes of instances and slots. It uses attributes of other objects than `self`,
+    and names that it imports.
+    """
+    defined: set[str] = set()
+    used: list[tuple[int, str]] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute):
+            if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
+                used.append((node.lineno, node.attr))
+            elif isinstance(node.ctx, ast.Store):
+                defined.add(node.attr)
+        elif isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store):
+                defined.add(node.id)
+        elif isinstance(node, ast.Constant):
+            if isinstance(node.value, str) and node.value.isidentifier():
+                defined.add(node.value)  # __slots__, and names for setattr
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            defined.add(node.name)
         elif isinstance(node, ast.ImportFrom):
-            found += [(node.lineno, alias.name) for alias in node.names]
-    return [(line, name) for line, name in found if _is_private(name)]
+            used += [(node.lineno, alias.name) for alias in node.names]
+    return defined, [(line, name) for line, name in used if _is_private(name)]
 
 
-def _foreign(room: dict[str, ast.AST]) -> list[str]:
-    own: set[str] = set().union(*(_defined(tree) for tree in room.values()))
+def _foreign(room: dict[str, Names]) -> list[str]:
+    own: set[str] = set().union(*(defined for defined, _ in room.values()))
     modules = {Path(path).stem for path in room}
     return [
         f"{path}:{line}: {name}"
-        for path, tree in room.items()
-        for line, name in _used(tree)
+        for path, (_, used) in room.items()
+        for line, name in used
         if name not in own and name not in modules and name not in OF_OTHER_PACKAGES
     ]
 
 
-def _rooms() -> dict[str, dict[str, ast.AST]]:
-    rooms: dict[str, dict[str, ast.AST]] = {}
+def _rooms() -> dict[str, dict[str, Names]]:
+    rooms: dict[str, dict[str, Names]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         place = path.relative_to(PACKAGE)
         if len(place.parts) > 1:
-            rooms.setdefault(place.parts[0], {})[str(place)] = ast.parse(path.read_text("utf-8"))
+            rooms.setdefault(place.parts[0], {})[str(place)] = _names(path.read_text("utf-8"))
     return rooms
 
 
@@ -83,7 +86,7 @@ def test_no_room_uses_a_private_name_of_another() -> None:
 
 def test_a_private_name_of_another_room_is_found() -> None:
     source = "from ..api.graph import _hidden\n\ndef look(graph):\n    return graph._executable, graph.plan, self._own"
-    assert sorted(_foreign({"debug/look.py": ast.parse(source)})) == [
+    assert sorted(_foreign({"debug/look.py": _names(source)})) == [
         "debug/look.py:1: _hidden",
         "debug/look.py:4: _executable",
     ]

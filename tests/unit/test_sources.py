@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache as cache_results
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,12 @@ from webnn_wgpu.kernels.templates import render, shader_root
 from webnn_wgpu.plan import make_plan
 
 
-def specs() -> list[KernelSpec]:
+@cache_results
+def specs() -> tuple[KernelSpec, ...]:
     """Return kernels of every operator."""
     caps = caps_of("lavapipe")
     plans = [make_plan(op_graph(call.name, call.arrays(), call.attrs, call.constants), Target.of(caps)) for call in calls()]
-    return list(dict.fromkeys(d.spec for plan in plans for d in plan.dispatches))
+    return tuple(dict.fromkeys(d.spec for plan in plans for d in plan.dispatches))
 
 
 def keys() -> list[str]:

@@ -15,6 +15,8 @@ def printable(text: str) -> str:
     >>> print(printable("a\u202eb\n"))
     a\u202eb\n
     """
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

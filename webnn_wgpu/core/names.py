@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import keyword
 import re
+from functools import lru_cache
 
 
+@lru_cache(4096)
 def snake_case(name: str) -> str:
     """Return the Python spelling of a name of the specification, with an underscore behind it if Python reserves it.
 
