@@ -48,7 +48,8 @@ def plan_record(plan: Any, kernels: dict[str, str]) -> dict[str, Any]:
     It is the plan's `to_json` and of every dispatch besides the key of its WGSL, the values of its uniforms and the offsets of
     its bindings. `constants` gets a digest of the bytes of each.
     """
-    found: dict[str, Any] = json.loads(plan.to_json())
+    # Plans of older revisions have no `record`.
+    found: dict[str, Any] = plan.record() if hasattr(plan, "record") else json.loads(plan.to_json())
     for shown, dispatch in zip(found["dispatches"], plan.dispatches, strict=True):
         wgsl = render(dispatch.spec)
         shown["wgsl"] = digest(wgsl)

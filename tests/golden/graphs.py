@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import zlib
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +50,13 @@ def _first(dtype: Any) -> np.ndarray[Any, Any]:
 
 def normal(seed: int, shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
     """Return standard normal numbers."""
-    return np.random.default_rng(seed).standard_normal(tuple(shape)).astype(dtype)
+    return _normal(seed, tuple(shape), np.dtype(dtype))
+
+
+@lru_cache(2048)
+def _normal(seed: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+    # The same constants are in many graphs, and each graph is planned for all records.
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
 
 def plan_graph(context: wn.MLContext, graph: Mapping[str, Any]) -> None:

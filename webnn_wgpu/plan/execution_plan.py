@@ -178,7 +178,11 @@ class ExecutionPlan:
 
     def to_json(self) -> str:
         """Return the plan as JSON text, constants' contents and template parameters' inner structure left out."""
-        record: dict[str, Any] = {
+        return json.dumps(self.record(), indent=2)
+
+    def record(self) -> dict[str, Any]:
+        """Return the content of `to_json`."""
+        return {
             "summary": self.summary(),
             "inputs": {n: str(t) for n, t in self.inputs.items()},
             "outputs": {n: str(t) for n, t in self.outputs.items()},
@@ -207,7 +211,6 @@ class ExecutionPlan:
                 for d in self.dispatches
             ],
         }
-        return json.dumps(record, indent=2)
 
 
 def _count(n: int, one: str, many: str = "") -> str:
