@@ -49,8 +49,9 @@ NEWER_LAVAPIPE := $(VENV)/hardware/mesa-25/lvp_icd.json
 QUICK := tests/checks tests/conformance tests/documentation tests/generation tests/golden tests/unit
 
 # The type checker takes one core for about as long as the quick tests: it runs beside the tests, and reports behind them.
-types = $(BIN)/pyright --pythonpath $(BIN)/python
-beside_types = @report=$$(mktemp); $(types) >$$report 2>&1 & checker=$$!; $(1); tests=$$?; \
+# Quick tests check the modules that a change can affect, if all were without errors once.
+types = $(BIN)/python -m tests.typing
+beside_types = @report=$$(mktemp); $(types) $(1) >$$report 2>&1 & checker=$$!; $(2); tests=$$?; \
 	wait $$checker; checked=$$?; cat $$report; rm -f $$report; exit $$((tests || checked))
 
 .PHONY: help demo test test-quick test-all test-swiftshader test-newer-mesa test-subgroups test-oldest hardware translators swiftshader lint style docs bench venv driver clean
@@ -68,10 +69,10 @@ test: style $(VENV)/.weights ## linters, type checker, import rules, and pytest:
 	@$(MAKE) --no-print-directory hardware || echo "Tests that read the instructions of AMD's compiler are skipped"
 	@$(ensure_browser)
 	@$(MAKE) --no-print-directory translators || echo "Tests that translate kernels to HLSL and Metal's language are skipped"
-	$(call beside_types,$(pytest) --profiles=rotate $(ARGS))
+	$(call beside_types,--all,$(pytest) --profiles=rotate $(ARGS))
 
 test-quick: style ## linters, type checker, import rules, and the quick tests that need no device: about two minutes
-	$(call beside_types,$(pytest) --no-device -m "not bench and not campaign and not slow" $(or $(ARGS),$(QUICK)))
+	$(call beside_types,,$(pytest) --no-device --profiles=rotate -m "not bench and not campaign and not slow" $(or $(ARGS),$(QUICK)))
 
 test-all: lint $(VENV)/.weights ## everything: all device profiles, random graphs, SwiftShader, other subgroups, the oldest wgpu
 	@$(ensure_driver)
@@ -108,7 +109,7 @@ translators: $(VENV)/translators/.installed ## naga, which translates kernels to
 swiftshader: $(SWIFTSHADER) ## fetch the software Vulkan driver SwiftShader
 
 lint: style ## ruff, import-linter and pyright
-	$(types)
+	$(types) --all
 
 style: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
