@@ -113,10 +113,8 @@ def replayed(record: Any, context: wn.MLContext) -> wn.MLGraph:
     return builder.build({name: operands[i] for name, i in record["outputs"]})
 
 
-def check(graph: wn.MLGraph, feeds: dict[str, Any], context: wn.MLContext, folder: Path, *, exact: bool = True) -> None:
-    module = folder / "g.mjs"
-    module.write_text(to_javascript(graph))
-    record = recorded(module)
+def check(graph: wn.MLGraph, feeds: dict[str, Any], context: wn.MLContext, record: Any, *, exact: bool = True) -> None:
+    """Compare a graph with the one that its module builds, of which node has made a record."""
     other = replayed(record, context)
     expected, results = (context.compute(g, {n: feeds[n] for n in g.inputs}) for g in (graph, other))
     assert list(results) == list(expected)
@@ -136,17 +134,35 @@ NO_COMPOSITION = frozenset(
 """Operators whose first call has no composition of WebNN's operators."""
 
 
-@pytest.mark.parametrize("call", [c for c in FEW.values() if c.name not in NO_COMPOSITION], ids=str)
-def test_a_module_of_each_operator_builds_the_same_graph(call: Call, tmp_path: Path, reference: wn.MLContext) -> None:
-    arrays = call.arrays()
-    graph = reference._compile(op_graph(call.name, arrays, call.attrs, call.constants), None, (), "test")
-    feeds = {str(i): a for i, a in enumerate(arrays) if a is not None}
-    check(graph, feeds, reference, tmp_path, exact=not call.name.startswith("x."))
+COMPOSED = [call for call in FEW.values() if call.name not in NO_COMPOSITION]
+
+
+def graph_of(call: Call, reference: wn.MLContext) -> wn.MLGraph:
+    return reference._compile(op_graph(call.name, call.arrays(), call.attrs, call.constants), None, (), "test")
+
+
+@pytest.fixture(scope="module")
+def records(reference: wn.MLContext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The records of the modules of all operators, by operator. One process of node makes them."""
+    folder = tmp_path_factory.mktemp("modules")
+    modules = [folder / f"{i}.mjs" for i in range(len(COMPOSED))]
+    for call, module in zip(COMPOSED, modules, strict=True):
+        module.write_text(to_javascript(graph_of(call, reference)))
+    found = all_recorded(folder, [{"module": str(module)} for module in modules])
+    return {call.name: record for call, record in zip(COMPOSED, found, strict=True)}
+
+
+@pytest.mark.parametrize("call", COMPOSED, ids=str)
+def test_a_module_of_each_operator_builds_the_same_graph(call: Call, records: dict[str, Any], reference: wn.MLContext) -> None:
+    record = records[call.name]
+    assert "error" not in record, record["error"]
+    feeds = {str(i): a for i, a in enumerate(call.arrays()) if a is not None}
+    check(graph_of(call, reference), feeds, reference, record, exact=not call.name.startswith("x."))
 
 
 @pytest.mark.parametrize("call", [c for c in FEW.values() if c.name in NO_COMPOSITION], ids=str)
 def test_operators_without_a_composition_are_refused_by_name(call: Call, reference: wn.MLContext) -> None:
-    graph = reference._compile(op_graph(call.name, call.arrays(), call.attrs, call.constants), None, (), "test")
+    graph = graph_of(call, reference)
     with pytest.raises(wn.NotSupportedError, match=rf"save\('test'\): {call.name} has no composition"):
         to_javascript(graph)
 

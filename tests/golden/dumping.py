@@ -13,6 +13,8 @@ from tests.golden.records import record
 from webnn_wgpu.kernels.templates import render
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.golden.models import Graphs
 
 _FORMATS = {"u32": "I", "i32": "i", "f32": "f"}
@@ -32,8 +34,13 @@ def dump(model: str, device: str, graphs: Graphs) -> dict[str, Any]:
     """
     context, planning = planning_context(record(device))
     plan_model(context, model, graphs)
+    return dump_plans(planning.plans)
+
+
+def dump_plans(plans: Sequence[Any]) -> dict[str, Any]:
+    """Return plans as `dump` does; an exception stands for a plan that there is not."""
     kernels: dict[str, str] = {}
-    return {"plans": [_record(each, kernels) for each in planning.plans], "kernels": dict(sorted(kernels.items()))}
+    return {"plans": [_record(each, kernels) for each in plans], "kernels": dict(sorted(kernels.items()))}
 
 
 def _record(plan: Any, kernels: dict[str, str]) -> dict[str, Any]:

@@ -34,8 +34,8 @@ Names: TypeAlias = tuple[set[str], list[tuple[int, str]]]
 def _names(source: str) -> Names:
     """Return the names that a module defines, and the private names of other objects that it uses, with their lines.
 
-    It defines functions, classes, variables, attributes of instances and slots. It uses attributes of other objects than `self`,
-    and names that it imports.
+    It defines functions, classes, variables, attributes of instances and slots. It uses attributes of objects but `self`, and
+    names that it imports.
     """
     defined: set[str] = set()
     used: list[tuple[int, str]] = []
