@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import pickle
 import re
 import sys
 import warnings
@@ -21,6 +22,8 @@ import onnx
 from onnx import numpy_helper
 
 import webnn_wgpu as wn
+from tests.optional import REPOSITORY
+from webnn_wgpu.core import cache
 
 LEFT_OUT_DOMAINS = ("ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "ai.onnx.training")
 
@@ -45,6 +48,16 @@ class Case:
 @functools.cache
 def cases() -> list[Case]:
     """Return the node tests without ml and training domains, strings, sequences and optionals."""
+    # Onnx computes what its tests expect anew in each process, which takes seconds.
+    file = REPOSITORY / "build" / f"onnx-{onnx.__version__}-tests-numpy-{np.__version__}.pickle"
+    if file.is_file():
+        return pickle.loads(file.read_bytes())
+    found = _made()
+    cache.replace_file(file, pickle.dumps(found))
+    return found
+
+
+def _made() -> list[Case]:
     from onnx.backend.test.loader import load_model_tests
 
     found: list[Case] = []
