@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 SCHEMA_VERSION = 1
@@ -52,7 +53,11 @@ class Caps:
 
     def limit(self, name: str) -> int:
         """Return a limit by its WebGPU name with dashes."""
-        return dict(self.limits)[name]
+        return self._limits[name]
+
+    @cached_property
+    def _limits(self) -> dict[str, int]:
+        return dict(self.limits)
 
     @property
     def is_software(self) -> bool:
@@ -69,6 +74,11 @@ class Caps:
 
     def to_json(self) -> str:
         """Return the record as JSON text, which `from_json` parses."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> str:
+        # Keys of caches contain it, so that each build asks for it.
         record: dict[str, Any] = asdict(self)
         record["features"] = sorted(self.features)
         record["limits"] = dict(self.limits)
