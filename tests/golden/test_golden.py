@@ -152,13 +152,13 @@ SOME = [(model, device) for model in ("example/bert", "example/gpt", "operator/c
 @pytest.mark.slow
 def test_plans_are_the_same_in_every_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[list[dict[str, Any]]] = []
-    for seed in ("0", "1", "2"):
+    for seed in ("0", "1"):
         monkeypatch.setenv("WEBNN_WGPU_GOLDEN", str(tmp_path / seed))
         monkeypatch.setenv("PYTHONHASHSEED", seed)
         tree = trees.working_tree()
         trees.make(tree, SOME, 1, lambda done, total: None)
         found.append([trees.load(tree, *task) for task in SOME])
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
     assert all("failure" not in dumped for dumped in found[0])
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from tests.onnx.backend import cases, run
+from tests.rotation import SHARES as ROTATED
 
 DIFFERENT = {
     r"test_bernoulli.*": "random results, of another generator",
@@ -30,6 +31,9 @@ ON_HOST = {
 
 SHARES = 8
 
+EXPANDED = re.compile("_expanded(_ver[0-9]+)?$")
+"""Tests that repeat another one with the operator replaced by the function that defines it."""
+
 
 def known(name: str, table: dict[str, str]) -> bool:
     return any(re.fullmatch(pattern, name) for pattern in table)
@@ -41,9 +45,19 @@ def test_there_are_as_many_as_the_package_has():
 
 @pytest.mark.parametrize("share", range(SHARES))
 def test_backend_tests(context, share):
+    check(context, [case for case in cases() if not EXPANDED.search(case.name)][share::SHARES])
+
+
+@pytest.mark.repeats
+@pytest.mark.parametrize("share", range(ROTATED))
+def test_backend_tests_of_operators_as_functions(context, share):
+    check(context, [case for case in cases() if EXPANDED.search(case.name)][share::ROTATED])
+
+
+def check(context, some):
     verdicts: Counter[str] = Counter()
     problems: list[str] = []
-    for case in cases()[share::SHARES]:
+    for case in some:
         verdict, why = run(case, context)
         verdicts[verdict] += 1
         if verdict != "pass" and not (verdict == "wrong" and known(case.name, DIFFERENT)):

@@ -308,6 +308,7 @@ def test_profiles(profile_device: Device) -> None:
         check(profile_device, qkv((2, 1), 5, 300, (16, 16), data_type="float16"), variant)
 
 
+@pytest.mark.repeats
 def test_more_units_than_a_grid_dimension(device: Device) -> None:
     arrays = qkv((1, 1), 1, 3, (4, 4), 65_540)
     plan = plan_of(as_hardware(device.caps), "x.attention", [*arrays, None, None], {}, {"x.attention": "decode"})

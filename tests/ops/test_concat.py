@@ -83,6 +83,7 @@ def test_one_operand_several_times(device: Device, length: int) -> None:
     assert_same_bits(actual, np.concatenate([a, a, b, a], 1))
 
 
+@pytest.mark.repeats
 def test_more_workgroups_than_a_grid_dimension_holds(device: Device) -> None:
     rng = np.random.default_rng(5)
     odd = [random_bits(rng, "uint8", (FOLDED_ELEMENTS,)), random_bits(rng, "uint8", (5,))]

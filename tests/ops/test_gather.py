@@ -91,6 +91,7 @@ def test_large_dimension_without_64_bit_integers(device: Device) -> None:
     assert actual.tolist() == [meant(int(i), size) for i in indices]
 
 
+@pytest.mark.repeats
 def test_more_workgroups_than_a_grid_dimension_holds(device: Device) -> None:
     rng = np.random.default_rng(3)
     x = random_bits(rng, "uint8", (251, 7))
@@ -180,6 +181,7 @@ def test_elements_axis_defaults_to_0(device: Device) -> None:
     assert actual.tolist() == [[4, 1]]
 
 
+@pytest.mark.repeats
 def test_more_elements_than_a_grid_dimension_holds(device: Device) -> None:
     rng = np.random.default_rng(3)
     x = random_bits(rng, "uint8", (251, 3))

@@ -176,7 +176,7 @@ def test_recurrent_weights_that_are_computed_cannot_be_in_a_texture() -> None:
 
 
 @RESET_AFTER
-@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("batch", first_of([1, 2]))
 def test_more_steps_than_a_dispatch_can_make(device: Device, reset_after: bool, batch: int) -> None:
     sizes = Sizes(3000, batch, 2, 40)
     attrs = attributes("gru", sizes, reset_after=reset_after)

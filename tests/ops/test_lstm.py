@@ -168,7 +168,7 @@ def test_constants(device: Device, constants: list[str]) -> None:
 
 
 @pytest.mark.parametrize("hidden", [3, 40])
-@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("batch", first_of([1, 2]))
 def test_more_steps_than_a_dispatch_can_make(device: Device, batch: int, hidden: int) -> None:
     sizes = Sizes(4000, batch, 2, hidden)
     # Peepholes would let the cell state grow with every step, and what is rounded off it.

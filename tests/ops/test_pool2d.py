@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.ops.movers import FOLDED_ELEMENTS, refusal, typed
 from tests.ops.rows import VARIANTS, as_hardware, plan_of, positive, run_plan, runs, variants_of
+from tests.rotation import first_of
 from tests.support import PROFILES, check_op, op_graph, open_profile, random_array
 from tests.targets import SOFTWARE
 from webnn_wgpu.core.caps import Caps
@@ -173,7 +174,7 @@ def test_large_windows(device: Device, name: str, variant: str | None) -> None:
         check(device, name, positive(rng, "float32", shape), attrs, variant, tolerance=32)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", first_of(NAMES))
 def test_windows_that_no_invocation_can_take(device: Device, name: str) -> None:
     # Mesa's software driver ends the loops of an invocation after 65535 iterations; so large windows must be shared.
     x = positive(np.random.default_rng(3), "float32", (1, 1, 3, 70_000))
@@ -270,6 +271,7 @@ def test_options_far_beyond_the_input(device: Device, name: str) -> None:
             check(device, name, x, attrs, variant)
 
 
+@pytest.mark.repeats
 def test_more_workgroups_than_a_grid_dimension_holds(device: Device) -> None:
     x = np.random.default_rng(8).integers(0, 256, (1, 1, FOLDED_ELEMENTS // 4096 + 1, 4096), np.uint8)
     attrs = {"window_dimensions": [1, 2], "padding": [0, 0, 0, 1]}

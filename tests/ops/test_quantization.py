@@ -201,6 +201,7 @@ def test_tensors_larger_than_a_binding(device: Device, operator: str, blocks: tu
     _run(device, operator, (331, 12), blocks, rng, replace(device.caps, limits=limits), windows=True)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("operator", ["quantizeLinear", "dequantizeLinear"])
 def test_more_workgroups_than_a_grid_dimension_holds(device: Device, operator: str) -> None:
     rng = np.random.default_rng(5)
