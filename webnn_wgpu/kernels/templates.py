@@ -46,8 +46,9 @@ def shader_root() -> Path:
 
 
 class _Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, which decides once for an attribute of a type: its rules depend on nothing else, and take a tenth of the
-    time of rendering.
+    """Jinja's sandbox, which decides once for each attribute of a type.
+
+    Its rules depend on nothing else, and took a third of the time of rendering.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
