@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 _BLANK = re.compile(r"[^\n]")
@@ -58,9 +59,15 @@ def of_docstring(text: str) -> str:
     return _ENTRY_NAMES.sub(lambda match: re.sub(r"\w", "x", match[0]), prose)
 
 
+@lru_cache(1)
+def _nodes(source: str) -> Sequence[ast.AST]:
+    # Docstrings and messages of a module are read one after the other.
+    return [*ast.walk(ast.parse(source))]
+
+
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the line and the prose of each docstring of a module, those of attributes included."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in _nodes(path.read_text("utf-8")):
         body = getattr(node, "body", None)
         if not isinstance(body, list):
             continue
@@ -74,7 +81,7 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
 
 def messages(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the line and the prose of each text that a module passes to an error, a warning or a log."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in _nodes(path.read_text("utf-8")):
         if not (isinstance(node, ast.Call) and _MESSAGE_CALL.search(_name(node.func))):
             continue
         for value in (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg in _MESSAGE_PARTS)):
