@@ -28,7 +28,7 @@ REFUSED = {
     "bad_truncated": "a record lies outside the file",
     "bad_unknown_custom": "custom_operators can give it a function",
     "audio_preprocessor_float": "SignalWindow",
-    "blockwise_quantized": "no operator computes tensor 2",
+    "blockwise_quantized": "no operator computes 'quantized_tensor'",
     "custom_sinh": "Sinh",
     "multi_add_flex": "it is an operator of TensorFlow",
     "sparse_tensor": "FakeOp",

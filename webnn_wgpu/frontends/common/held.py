@@ -17,7 +17,10 @@ from webnn_wgpu.typing import MLOperandDataType
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 
+Shape = tuple[int, ...]
+
 BOOL, FLOAT32, INT64 = np.dtype(bool), np.dtype(np.float32), np.dtype(np.int64)
+COMPLEX64 = np.dtype(np.complex64)
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 HELD: dict[DType, MLOperandDataType] = {
@@ -45,11 +48,28 @@ HELD: dict[DType, MLOperandDataType] = {
     np.dtype(ml_dtypes.float8_e8m0fnu): "float32",
     np.dtype(ml_dtypes.float4_e2m1fn): "float32",
 }
-"""Logical type -> data type of the operand that holds it. Strings and complex numbers are not supported."""
+"""Logical type -> data type of the operand that holds it, element for element."""
+
+
+def is_held(dtype: DType) -> bool:
+    """Return whether an operand can hold a logical type. Strings are not supported."""
+    return dtype in HELD or dtype == COMPLEX64
+
+
+def held_type(dtype: DType) -> MLOperandDataType:
+    """Return the WebNN data type that holds a logical type. Complex numbers are pairs of floats."""
+    return "float32" if dtype == COMPLEX64 else HELD[dtype]
+
+
+def held_shape(shape: Shape, dtype: DType) -> Shape:
+    """Return the shape of the operand of a tensor: complex numbers have a last dimension of 2."""
+    return (*shape, 2) if dtype == COMPLEX64 else shape
 
 
 def encode(array: Array) -> Array:
     """Convert an array from its logical to its held type."""
+    if array.dtype == COMPLEX64:
+        return np.ascontiguousarray(array)[..., None].view(np.float32)
     held = HELD[array.dtype]
     if array.dtype == BOOL:
         return array.view(np.uint8)
@@ -58,6 +78,8 @@ def encode(array: Array) -> Array:
 
 def decode(array: Array, dtype: DType) -> Array:
     """Convert an array that the device computed to its logical type."""
+    if dtype == COMPLEX64:
+        return np.ascontiguousarray(array).view(np.complex64)[..., 0]
     if dtype == BOOL:
         return array.view(bool) if array.dtype == np.uint8 else array.astype(bool)
     return array if array.dtype == dtype else array.astype(dtype)

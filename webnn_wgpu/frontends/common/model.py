@@ -19,6 +19,7 @@ from webnn_wgpu.api.tuning import Tuning, tune_graphs
 from ..description import Placed, Placement, ValueInfo
 from ..timing import Profile, Span, watched
 from .held import Array
+from .module import FALLBACKS
 
 
 class ModelProgram(Protocol):
@@ -63,6 +64,8 @@ class ImportedModel(ABC):
     outputs: tuple[ValueInfo, ...]
 
     def __init__(self, context: MLContext, name: str, override_dims: Mapping[str, int] | None, fallback: str) -> None:
+        if fallback not in FALLBACKS:
+            raise MLTypeError("unknown fallback", operator="load", got=repr(fallback), allowed=", ".join(FALLBACKS))
         self.context, self.name = context, name
         self.dims = {symbol: count_of(size, f"override_dims['{symbol}']", 0) for symbol, size in (override_dims or {}).items()}
         self.loading: tuple[Span, ...] = ()

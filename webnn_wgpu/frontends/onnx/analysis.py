@@ -6,37 +6,23 @@ import math
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import onnx
 import onnx_ir
 from onnx_ir.passes.common import ShapeInferencePass
 
-from webnn_wgpu import MLContext, NotSupportedError, OutOfMemoryError, ml
-from webnn_wgpu.api.graph import PassReport
+from webnn_wgpu import MLContext, ml
 
-from ..description import Analysis, Memory, Placed, Placement
+from ..common.stages import Feed
+from ..common.walk import AnalysisWalk
+from ..description import Analysis, Placement
 from ..dims import settle, sidecar
-from . import host
 from .description import value_info
-from .lowering import Feed, resolve
+from .lowering import OnnxStage
 from .model import Simplifier, open_model
 from .module import OnnxModule, all_nodes
 from .program import OnnxProgram
-from .tensors import ValueNeeded
 from .types import logical
-
-
-@dataclass(kw_only=True)
-class _Walk:
-    """The sums over the stages of a program."""
-
-    placed: list[Placed] = field(default_factory=list[Placed])
-    graphs: int = 0
-    dispatches: int = 0
-    memory: Memory | None = None
-    problem: str = ""
-    passes: list[tuple[PassReport, ...]] = field(default_factory=list["tuple[PassReport, ...]"])
 
 
 def analyze(
@@ -107,7 +93,7 @@ def _walk(
     context: MLContext,
     given: Sequence[onnx_ir.Value],
     shapes: Mapping[str, tuple[int, ...]],
-) -> _Walk:
+) -> AnalysisWalk[OnnxModule, onnx_ir.Value, onnx_ir.Node, OnnxStage]:
     """Lower stage by stage. Values of the host have the shapes of ONNX's shape inference."""
     for value in given:
         value.shape = onnx_ir.Shape(shapes[value.name or ""])
@@ -115,68 +101,9 @@ def _walk(
     ShapeInferencePass(check_type=False, strict_mode=False)(model)
     module = OnnxModule(model, "host", name, wide_float16=not context.accelerated)
     program = OnnxProgram(module, context, list(model.graph), given, model.graph.outputs)
-    nodes: Sequence[onnx_ir.Node] = list(model.graph)
-    feeds = {v: feed for v in given if (feed := _feed(v)) is not None}
-    missing = {v for v in given if v not in feeds}
-    aliases: Mapping[onnx_ir.Value, onnx_ir.Value] = {}
-    walk = _Walk()
-    while nodes:
-        try:
-            lowered = program.lower(nodes, feeds, aliases, missing)
-        except ValueNeeded as wait:
-            # Elements that only a run can give: whatever depends on them stays open.
-            for value in (resolve(v, aliases) for v in wait.values):
-                feeds.pop(value, None)
-                missing.add(value)
-            continue
-        except NotSupportedError as error:
-            node = next((n for n in nodes if n.op_type == error.operator and (n.name or "") == error.label), nodes[0])
-            walk.placed += [Placed(_name(node), _operator(node), "unsupported", str(error))]
-            walk.placed += _later([n for n in nodes if n is not node], "an operator before it is not supported")
-            walk.problem = str(error)
-            break
-        walk.placed += [_checked(p, lowered.host, module) for p in lowered.placed]
-        if lowered.outputs:
-            walk.graphs += 1
-            try:
-                plan = lowered.builder.plan(lowered.operands, wide_float16=module.wide_float16)
-            except OutOfMemoryError as error:
-                walk.problem = str(error)
-            else:
-                walk.passes.append(lowered.builder.passes)
-                if plan is not None:
-                    walk.memory = Memory.of(plan) + (walk.memory or Memory())
-                    walk.dispatches += len(plan.dispatches)
-        if len(lowered.rest) == len(nodes):
-            walk.placed += _later(nodes, "its shapes or elements are known only when the model runs")
-            break
-        aliases = lowered.aliases
-        feeds |= {v: Feed(a.shape, a.dtype, a) for v, a in lowered.known.items()}
-        feeds |= {v: Feed(tuple(operand.shape), dtype) for v, operand, dtype in lowered.outputs.values()}
-        made = [o for n in lowered.host for o in n.outputs]
-        feeds |= {o: feed for o in made if (feed := _feed(o)) is not None}
-        missing.update(o for o in made if o not in feeds)
-        nodes = lowered.rest
+    walk = AnalysisWalk(program, {v: feed for v in given if (feed := _feed(v)) is not None}, _feed)
+    walk.run()
     return walk
-
-
-def _name(node: onnx_ir.Node) -> str:
-    return node.name or node.outputs[0].name or ""
-
-
-def _later(nodes: Sequence[onnx_ir.Node], note: str) -> list[Placed]:
-    return [Placed(_name(node), _operator(node), "later", note) for node in nodes]
-
-
-def _checked(placed: Placed, on_host: Sequence[onnx_ir.Node], module: OnnxModule) -> Placed:
-    """Tell nodes that the host can evaluate from those that nothing can."""
-    if placed.where != "host":
-        return placed
-    node = next(n for n in on_host if _name(n) == placed.name)
-    if node.op_type in host.CONTROL:
-        return placed
-    obstacle = host.obstacle(node, module.version(node))
-    return Placed(placed.name, placed.op, "unsupported", f"{placed.note}; {obstacle}") if obstacle else placed
 
 
 def _feed(value: onnx_ir.Value) -> Feed | None:

@@ -11,11 +11,12 @@ import onnx_ir
 from webnn_wgpu import MLOperand
 
 from ..common.calls import OperatorCall
-from .tensors import OnnxTensor, Shape
+from ..common.held import Shape
+from .tensors import OnnxTensor
 from .types import HELD, Array, DType, logical
 
 if TYPE_CHECKING:
-    from .lowering import StageLowering
+    from .lowering import OnnxLowering
 
 
 class NodeCall(OperatorCall):
@@ -27,7 +28,7 @@ class NodeCall(OperatorCall):
         version: the version of its operator set.
     """
 
-    def __init__(self, lowering: StageLowering, node: onnx_ir.Node, inputs: Sequence[OnnxTensor | None], version: int) -> None:
+    def __init__(self, lowering: OnnxLowering, node: onnx_ir.Node, inputs: Sequence[OnnxTensor | None], version: int) -> None:
         self.lowering = lowering
         self.node = node
         self.inputs = inputs

@@ -17,15 +17,16 @@ from webnn_wgpu.api.arrays import is_integer
 from webnn_wgpu.api.stored_graphs import TokenSteps
 from webnn_wgpu.typing import MLOperandDataType
 
+from ..common.held import Shape
+from ..common.stages import Feed, resolve
 from ..description import Placed
 from ..timing import span
 from .caches import Cache, InPlace, declared_size, find_caches, growing_axes
 from .growth import Growth, filled_up, resized
-from .lowering import Feed, Lowered, StageLowering, resolve
+from .lowering import OnnxLowering, OnnxStage
 from .module import OnnxModule
 from .operators import MICROSOFT
 from .probes import Probe, Probes, lower_whole
-from .tensors import Shape
 from .types import HELD, Array, DType, decode, encode
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class DecodingStep:
 
     graph: MLGraph
     growth: Growth
-    lowered: Lowered
+    lowered: OnnxStage
     fed: dict[str, onnx_ir.Value]
     tensors: dict[str, MLTensor]
     caches: dict[str, tuple[Shape, MLOperandDataType]]
@@ -198,7 +199,8 @@ class Decoder:
             shape = step.growth.probes.shape(value, state.length)
             found[value] = decode(arrays[name], dtype)[tuple(map(slice, shape))]
         state.add(step.growth.split.count)
-        return [found[resolve(v, step.lowered.aliases)] for v in self.outputs]
+        wanted = (resolve(v, step.lowered.aliases) for v in self.outputs)
+        return [found[v] if v in found else self.module.initializer(v) for v in wanted]
 
     def _check_room(self, count: int, state: State) -> None:
         if state.length + count > self.rows:
@@ -291,12 +293,12 @@ class Decoder:
             growth = Growth(self.module, self.nodes, self.outputs, self._growing, self.caches, Probes(few, full))
             lowered, caches = self._lower(growth, feeds, shapes, not state.length)
         names = {value: name for name, value in lowered.inputs.items()}
-        aliases = {name: names[c.past] for name, (v, _, _) in lowered.outputs.items() for c in self.caches if v is c.present}
+        aliases = {name: names[c.past] for name, (v, _) in lowered.outputs.items() for c in self.caches if v is c.present}
         with span("compile", ", ".join(lowered.outputs)):
             graph = lowered.builder.build(lowered.operands, aliases=aliases, progress=progress, tuning=self.module.tuning)
         self.compiled += 1
         fed = {n: v for n, v in lowered.inputs.items() if n in graph.inputs and v not in caches}
-        results = {n: (v, dtype) for n, (v, _, dtype) in lowered.outputs.items() if n not in aliases}
+        results = {n: (v, t.dtype) for n, (v, t) in lowered.outputs.items() if n not in aliases}
         lowered.outputs.clear()
         make = self.context.create_tensor
         return DecodingStep(
@@ -312,7 +314,7 @@ class Decoder:
 
     def _lower(
         self, growth: Growth, feeds: Mapping[onnx_ir.Value, Array], shapes: Mapping[Cache, Shape], first: bool
-    ) -> tuple[Lowered, dict[onnx_ir.Value, Feed]]:
+    ) -> tuple[OnnxStage, dict[onnx_ir.Value, Feed]]:
         """Lower the device's part for whole caches."""
         split = growth.split
         caches = {c.past: Feed(_with(shapes[c], c.axis, self.rows), _dtype(c)) for c in self.caches}
@@ -326,7 +328,7 @@ class Decoder:
             bounded=split.bounded,
             first=self._tells_first and first,
         )
-        lowering = StageLowering(self.module, self.context, given, {}, (), known=split.fixed, in_place=in_place)
+        lowering = OnnxLowering(self.module, self.context, given, {}, (), known=split.fixed, in_place=in_place)
         return lower_whole(lowering, split.device, [*self.outputs, *(c.present for c in self.caches)]), caches
 
     def _shape(self, cache: Cache, feeds: Mapping[onnx_ir.Value, Array]) -> Shape:

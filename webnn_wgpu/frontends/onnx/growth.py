@@ -16,13 +16,13 @@ import numpy as np
 import onnx
 import onnx_ir
 
+from ..common.held import Shape
 from ..description import Placed
 from . import host
 from .caches import Cache
 from .keys import Keys
 from .module import OnnxModule
 from .probes import Probes, refusal
-from .tensors import Shape
 from .types import Array, DType
 
 NOMINAL = frozenset((("Reshape", 1), ("Expand", 1), ("Slice", 2)))

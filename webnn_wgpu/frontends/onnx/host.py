@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnx_ir
 
-from .tensors import OnHost
+from ..common.calls import OnHost
 from .types import Array
 
 MOST_FOLDED = 1 << 24

@@ -9,7 +9,7 @@ import onnx_ir
 
 from webnn_wgpu import OperationError
 
-from .tensors import OnHost
+from ..common.calls import OnHost
 from .types import Array
 
 Body = Callable[[Sequence[Array]], list[Array]]

@@ -8,26 +8,24 @@ these elements alone (a guard). Otherwise the node waits for a later stage, befo
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import onnx_ir
 
 from webnn_wgpu import MLContext, MLGraphBuilder, MLOperand, MLTypeError, NotSupportedError
-from webnn_wgpu.api.internals import name_constant
-from webnn_wgpu.api.progress import READING, Progress
 
-from ..description import Placed
+from ..common.calls import OnHost
+from ..common.lowering import StageLowering
+from ..common.stages import Feed, Inline, Lowered, ValueNeeded, resolve
 from . import host
 from .caches import InPlace
 from .call import NodeCall
 from .module import OnnxModule
-from .operators import Handler, Inline, Result, handler
+from .operators import Handler, OnnxInline, Result, handler
 from .rounding import rounded
-from .tensors import OnHost, OnnxTensor, Shape, ValueNeeded
-from .types import BOOL, FLOAT32, HELD, INT64, Array, DType, encode
+from .tensors import OnnxTensor
+from .types import BOOL, FLOAT32, HELD, INT64, Array
 
 MOST_DEMANDED = 1 << 16
 """Most elements of a value that is computed on the host because an operator asks for its elements."""
@@ -39,51 +37,7 @@ _PLAIN = frozenset({None, FLOAT32, INT64, np.dtype(np.int32), BOOL})
 """The types of the inputs of most nodes, with None for inputs left out."""
 
 
-@dataclass
-class Feed:
-    """An input of a program: shape and type, and the elements where they are known."""
-
-    shape: Shape
-    dtype: DType
-    array: Array | None = None
-
-
-@dataclass(kw_only=True)
-class Lowered:
-    """A stage: the result of `Lowering.run` for a program's nodes.
-
-    Attributes:
-        outputs: values that the device computes and their operands, by the names of the graph's outputs.
-        known: values that are known.
-        inputs: values to feed, by the names of the graph's inputs.
-        guards: elements that the stage holds for.
-        host: nodes that the host evaluates after the graph has run, with the reason.
-        rest: nodes of later stages.
-        aliases: values that stand for others.
-        placed: where each node went.
-    """
-
-    builder: MLGraphBuilder
-    outputs: dict[str, tuple[onnx_ir.Value, MLOperand, DType]] = field(default_factory=dict)
-    known: dict[onnx_ir.Value, Array] = field(default_factory=dict)
-    inputs: dict[str, onnx_ir.Value] = field(default_factory=dict)
-    guards: dict[onnx_ir.Value, Array] = field(default_factory=dict)
-    host: list[onnx_ir.Node] = field(default_factory=list)
-    rest: list[onnx_ir.Node] = field(default_factory=list)
-    aliases: dict[onnx_ir.Value, onnx_ir.Value] = field(default_factory=dict)
-    placed: list[Placed] = field(default_factory=list)
-
-    @property
-    def operands(self) -> dict[str, MLOperand]:
-        """The operands of `outputs`, as `MLGraphBuilder.build` takes them."""
-        return {name: operand for name, (_, operand, _) in self.outputs.items()}
-
-
-def resolve(value: onnx_ir.Value, aliases: Mapping[onnx_ir.Value, onnx_ir.Value]) -> onnx_ir.Value:
-    """Follow the aliases of a value."""
-    while value in aliases:
-        value = aliases[value]
-    return value
+OnnxStage = Lowered[onnx_ir.Value, onnx_ir.Node]
 
 
 class Evaluator:
@@ -107,19 +61,19 @@ class Evaluator:
             return self._module.initializer(value)
         node = value.producer()
         if node is None or depth > DEEPEST_DEMAND or node.op_type in host.CONTROL | host.RANDOM:
-            raise ValueNeeded((value,))
+            raise ValueNeeded(value)
         arrays = [None if i is None else self(i, depth + 1) for i in node.inputs]
         if any(a is not None and a.size > MOST_DEMANDED for a in arrays) or host.expected_size(node, arrays) > MOST_DEMANDED:
-            raise ValueNeeded((value,))
+            raise ValueNeeded(value)
         try:
             results = host.evaluate(node, arrays, self._module.version(node))
         except OnHost:
-            raise ValueNeeded((value,)) from None
+            raise ValueNeeded(value) from None
         self._known.update(zip(node.outputs, results, strict=True))
         return self._known[value]
 
 
-class StageLowering:
+class OnnxLowering(StageLowering[OnnxModule, onnx_ir.Value, onnx_ir.Node, OnnxTensor, OnnxStage]):
     """Lowers the nodes of one stage. `run` does it. The rest is for `NodeCall`.
 
     Args:
@@ -143,119 +97,26 @@ class StageLowering:
         known: Mapping[onnx_ir.Value, Array] | None = None,
         in_place: InPlace | None = None,
     ) -> None:
-        self.module = module
+        arrays = known or {}
+        result = OnnxStage(builder=MLGraphBuilder(context), aliases=dict(aliases))
+        super().__init__(module, result, feeds, missing, {v: OnnxTensor.known(a) for v, a in arrays.items()})
         self.in_place = in_place
-        self.builder = MLGraphBuilder(context)
-        self.result = Lowered(builder=self.builder, aliases=dict(aliases))
-        self._feeds = feeds
-        self._tensors: dict[onnx_ir.Value, OnnxTensor] = {}
-        self._constants: dict[int, tuple[Array, MLOperand]] = {}
-        self._leaves: set[MLOperand] = set()
-        self._missing = set(missing)
-        self._evaluator = Evaluator(module, self.result.aliases, {v: f.array for v, f in feeds.items() if f.array is not None})
-        for value, feed in feeds.items():
-            empty = np.zeros(feed.shape, feed.dtype) if 0 in feed.shape else None
-            self._tensors[value] = OnnxTensor(shape=feed.shape, dtype=feed.dtype, array=empty, feed=value)
-        self._tensors.update({v: OnnxTensor.known(array) for v, array in (known or {}).items()})
+        given = {v: feed.array for v, feed in feeds.items() if feed.array is not None}
+        self._evaluator = Evaluator(module, self.result.aliases, {**given, **arrays})
 
-    # the walk -----------------------------------------------------------------------------------------------------
+    def _fed(self, value: onnx_ir.Value, feed: Feed) -> OnnxTensor:
+        empty = np.zeros(feed.shape, feed.dtype) if 0 in feed.shape else None
+        return OnnxTensor(shape=feed.shape, dtype=feed.dtype, array=empty, feed=value)
 
-    def run(
-        self,
-        nodes: Iterable[onnx_ir.Node],
-        wanted: Sequence[onnx_ir.Value],
-        progress: Progress | None = None,
-    ) -> Lowered:
-        """Lower nodes, in topological order.
-
-        Args:
-            nodes: the nodes that are left of the program.
-            wanted: the program's outputs.
-            progress: called as `progress(done, total, READING)` with numbers of nodes.
-
-        Raises:
-            NotSupportedError: a node that neither device nor host can run, or, with `fallback="error"`, not the device.
-            ValueNeeded: a node needs elements of an input that are not known yet.
-        """
-        work = deque(nodes)
-        needed: set[onnx_ir.Value] = set()
-        done = 0
-        while work:
-            if progress is not None:
-                progress(done, done + len(work), READING)
-            done += 1
-            node = work.popleft()
-            if any(self._absent(v) for v in self.module.uses(node, inner=node.op_type not in ("If",))):
-                self._postpone(node)
-                continue
-            try:
-                with self.module.at(node, "lowering"):
-                    result = self._lower(node)
-            except ValueNeeded as wait:
-                if any(v in self._feeds and self._feeds[v].array is None for v in wait.values):
-                    raise
-                self.module.refuse_host(node, "it needs the elements of a value that the device computes")
-                needed.update(wait.values)
-                self._postpone(node)
-            except OnHost as reason:
-                self._leave_to_host(node, str(reason))
-            else:
-                if result is not None:
-                    self.result.aliases.update(zip(node.outputs, result.outputs, strict=False))
-                    self.result.aliases.update(result.aliases)
-                    self._tensors.update({v: OnnxTensor.known(a) for v, a in result.known.items()})
-                    work.extendleft(reversed(result.nodes))
-        self._collect(wanted, needed)
-        return self.result
-
-    def _absent(self, value: onnx_ir.Value) -> bool:
-        value = self.resolve(value)
-        return value not in self._tensors and value.const_value is None
-
-    def _postpone(self, node: onnx_ir.Node) -> None:
-        self._missing.update(node.outputs)
-        self.result.rest.append(node)
-
-    def _leave_to_host(self, node: onnx_ir.Node, reason: str) -> None:
-        self.module.refuse_host(node, reason)
-        self._missing.update(node.outputs)
-        self.result.host.append(node)
-        self._place(node, "host", reason)
-
-    def _place(self, node: onnx_ir.Node, where: str, note: str = "") -> None:
-        op = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-        self.result.placed.append(Placed(node.name or node.outputs[0].name or "", op, where, note))
-
-    def _collect(self, wanted: Sequence[onnx_ir.Value], needed: set[onnx_ir.Value]) -> None:
-        """Make outputs of the values that the program returns, the host reads and later stages use."""
-        ends = [*wanted, *needed]
-        for node in (*self.result.host, *self.result.rest):
-            ends.extend(self.module.uses(node))
-        for end in dict.fromkeys(self.resolve(v) for v in ends):
-            tensor = self._tensors.get(end)
-            if tensor is None:
-                if end.const_value is not None:
-                    self.result.known[end] = self.module.initializer(end)
-                elif end not in self._missing:
-                    raise NotSupportedError(f"{self.module.name}: nothing computes '{end.name}'")
-            elif tensor.array is not None:
-                self.result.known[end] = tensor.array
-            elif tensor.feed is None:
-                operand = self.hold(tensor)
-                if operand in self._leaves:
-                    operand = self.builder.identity(operand)
-                name = end.name or f"value_{len(self.result.outputs)}"
-                while name in self.result.outputs:
-                    name += "'"
-                self.result.outputs[name] = (end, operand, tensor.dtype)
-            elif tensor.feed is not end:
-                self.result.aliases[end] = tensor.feed
+    def _known(self, value: onnx_ir.Value, array: Array) -> OnnxTensor:
+        del value
+        return OnnxTensor.known(array)
 
     # one node -----------------------------------------------------------------------------------------------------
 
-    def resolve(self, value: onnx_ir.Value) -> onnx_ir.Value:
-        """Follow the aliases of a value."""
-        return resolve(value, self.result.aliases)
+    def _waits(self, node: onnx_ir.Node) -> bool:
+        # The branches of a condition replace their node, and may wait by themselves.
+        return any(self._absent(v) for v in self.module.uses(node, inner=node.op_type != "If"))
 
     def tensor(self, value: onnx_ir.Value) -> OnnxTensor:
         """Return the tensor of a value."""
@@ -268,8 +129,7 @@ class StageLowering:
         """Return the tensor of a value, if anything has made it."""
         return None if self._absent(value) else self.tensor(value)
 
-    def _lower(self, node: onnx_ir.Node) -> Inline | None:
-        """Lower a node: set its outputs' tensors, or return the nodes in its place."""
+    def _lower(self, node: onnx_ir.Node) -> OnnxInline | None:
         if node.op_type in host.RANDOM and not node.domain:
             raise OnHost("its results are random")
         version = self.module.version(node)
@@ -383,38 +243,6 @@ class StageLowering:
             tensor.array = np.array(self._evaluator(tensor.feed or value))  # a copy: the caller may change what he fed
             self.result.guards[tensor.feed or value] = tensor.array
         return tensor.array
-
-    # operands -----------------------------------------------------------------------------------------------------
-
-    def hold(self, tensor: OnnxTensor) -> MLOperand:
-        """Return the operand of a tensor."""
-        if tensor.operand is None:
-            if not tensor.size:
-                raise OnHost("an input has no elements")
-            if tensor.array is not None:
-                tensor.operand = self.constant(encode(tensor.array), tensor.name)
-            else:
-                assert tensor.feed is not None
-                name = tensor.feed.name or f"input_{len(self.result.inputs)}"
-                while name in self.result.inputs:
-                    name += "'"
-                tensor.operand = self.builder.input(name, tensor.shape, HELD[tensor.dtype])
-                self.result.inputs[name] = tensor.feed
-                self._leaves.add(tensor.operand)
-        return tensor.operand
-
-    def constant(self, array: Array, name: str = "") -> MLOperand:
-        """Return a constant operand, one for each array. The name is that of an initializer."""
-        if id(array) not in self._constants:
-            if not array.size:
-                raise OnHost("an input has no elements")
-            fixed = np.ascontiguousarray(array).reshape(array.shape)
-            fixed.flags.writeable = False
-            operand = self.builder.constant(fixed)
-            name_constant(operand, name)
-            self._leaves.add(operand)
-            self._constants[id(array)] = (array, operand)
-        return self._constants[id(array)][1]
 
     def refusal(self, node: onnx_ir.Node, reason: str) -> NotSupportedError:
         """Return the error that names a node, its operator and the reason why it cannot run."""

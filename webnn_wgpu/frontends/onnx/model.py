@@ -11,18 +11,19 @@ from typing import Any, Literal
 import onnx
 import onnx_ir
 
-from webnn_wgpu import MLContext, MLPromise, MLTypeError, NotSupportedError
+from webnn_wgpu import MLContext, MLPromise, NotSupportedError
 from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.api.stored_graphs import TokenSteps
 from webnn_wgpu.api.tuning import TuningSource
 
 from ..common.model import ImportedModel, count_of
+from ..common.stages import Feed
 from ..dims import sidecar
 from ..timing import span, watched
 from ..tuning import with_file_beside
 from .decoding import Decoder, State
 from .description import value_info
-from .module import FALLBACKS, OnnxModule
+from .module import OnnxModule
 from .program import OnnxProgram
 from .reading import read
 from .simplify import simplified
@@ -60,8 +61,6 @@ class Model(ImportedModel):
         tuning: TuningSource = None,
         progress: Progress | None = None,
     ) -> None:
-        if fallback not in FALLBACKS:
-            raise MLTypeError("unknown fallback", operator="load", got=repr(fallback), allowed=", ".join(FALLBACKS))
         super().__init__(context, name, override_dims, fallback)
         cache_size = count_of(cache_size, "cache_size", 1)
         self._progress = progress
@@ -157,7 +156,7 @@ class Model(ImportedModel):
         if isinstance(self._program, Decoder):
             return  # it compiles for what it is fed
         self._program.prepare(
-            {v: (s, i.dtype) for v, s, i in zip(self._program.inputs, shapes, self.inputs, strict=True)}, self._progress
+            {v: Feed(s, i.dtype) for v, s, i in zip(self._program.inputs, shapes, self.inputs, strict=True)}, self._progress
         )
         self._report()
 

@@ -13,16 +13,19 @@ import onnx_ir
 from webnn_wgpu import NotSupportedError, OutOfMemoryError, WebNNError
 from webnn_wgpu.api.tuning import TuningSource
 
-from .operators import Inline
-from .tensors import OnHost, OnnxTensor, ValueNeeded
+from ..common.calls import OnHost
+from ..common.module import ModelModule
+from ..common.stages import ValueNeeded
+from ..description import Placed
+from . import host
+from .operators import OnnxInline
+from .tensors import OnnxTensor
 from .types import FLOAT32, Array, DType, logical
 
 log = logging.getLogger(__name__)
 
-FALLBACKS = ("warn", "host", "error")
 
-
-class OnnxModule:
+class OnnxModule(ModelModule[onnx_ir.Value, onnx_ir.Node]):
     """A model and the meaning of its nodes.
 
     Args:
@@ -41,12 +44,16 @@ class OnnxModule:
         wide_float16: bool = False,
         tuning: TuningSource = None,
     ) -> None:
-        self.model, self.fallback, self.name = model, fallback, name
-        self.wide_float16, self.tuning = wide_float16, tuning
+        super().__init__(name, fallback, wide_float16, tuning)
+        self.model = model
         self._initializers: dict[onnx_ir.Value, Array] = {}
         self._captures: dict[onnx_ir.Node, tuple[onnx_ir.Value, ...]] = {}
 
     # values -------------------------------------------------------------------------------------------------------
+
+    def is_constant(self, value: onnx_ir.Value) -> bool:
+        """Return whether a value is an initializer."""
+        return value.const_value is not None
 
     def initializer(self, value: onnx_ir.Value) -> Array:
         """Return the elements of an initializer.
@@ -107,7 +114,7 @@ class OnnxModule:
         allowed = next((c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == wanted), [wanted])
         return dtype_of(allowed[0]) if len(allowed) == 1 else None
 
-    def body(self, node: onnx_ir.Node, inputs: Sequence[OnnxTensor | None], version: int) -> Inline | None:
+    def body(self, node: onnx_ir.Node, inputs: Sequence[OnnxTensor | None], version: int) -> OnnxInline | None:
         """Return the nodes of ONNX's definition of an operator, if there is one."""
         schema = find_schema(node.op_type, version, node.domain)
         if schema is None or not (schema.has_function or schema.has_context_dependent_function):
@@ -140,7 +147,18 @@ class OnnxModule:
                 aliases[inner] = value
         produced = {value.name: value for value in inlined.outputs}
         outputs = [produced.get(name, onnx_ir.Value(name=name)) for name in function.output]
-        return Inline(nodes, outputs[: len(node.outputs)], aliases)
+        return OnnxInline(nodes, outputs[: len(node.outputs)], aliases)
+
+    # places ---------------------------------------------------------------------------------------------------------------
+
+    def placed(self, node: onnx_ir.Node, where: str, note: str = "") -> Placed:
+        """Return the record of the place where a node runs."""
+        op = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        return Placed(node.name or node.outputs[0].name or "", op, where, note)
+
+    def host_obstacle(self, node: onnx_ir.Node) -> str:
+        """Return the reason why the host cannot evaluate a node, or "" if it can."""
+        return "" if node.op_type in host.CONTROL else host.obstacle(node, self.version(node))
 
     # refusals -----------------------------------------------------------------------------------------------------
 
@@ -149,12 +167,12 @@ class OnnxModule:
         return refusal(self.name, self.model, node, reason)
 
     @contextmanager
-    def at(self, node: onnx_ir.Node, doing: str) -> Generator[None]:
+    def at(self, node: onnx_ir.Node, activity: str) -> Generator[None]:
         """Add a node to errors other than refusals, which are faults of the package or of a library.
 
         Args:
             node: the node.
-            doing: the current work on the node, such as "lowering".
+            activity: the current work on the node, such as "lowering".
 
         Raises:
             OutOfMemoryError: the host has no memory left.
@@ -167,17 +185,8 @@ class OnnxModule:
             what = f"{self.name}: {describe(self.model, node)}: the host has no memory left"
             raise OutOfMemoryError(what, operator=node.op_type, label=node.name or "") from error
         except Exception as error:
-            error.add_note(f"{doing} {describe(self.model, node)} of {self.name}")
+            error.add_note(f"{activity} {describe(self.model, node)} of {self.name}")
             raise
-
-    def refuse_host(self, node: onnx_ir.Node, reason: str) -> None:
-        """Raise an error if a node must not run on the host.
-
-        Raises:
-            NotSupportedError: the fallback to the host is disabled.
-        """
-        if self.fallback == "error":
-            raise self.refusal(node, f"cannot run on the device: {reason}")
 
 
 def version_of(model: onnx_ir.Model, node: onnx_ir.Node) -> int:

@@ -9,9 +9,11 @@ import onnx_ir
 
 from webnn_wgpu import MLContext, NotSupportedError
 
-from .lowering import Feed, Lowered, StageLowering
+from ..common.held import Shape
+from ..common.stages import Feed, ValueNeeded
+from .lowering import OnnxLowering, OnnxStage
 from .module import OnnxModule
-from .tensors import OnnxTensor, Shape, ValueNeeded
+from .tensors import OnnxTensor
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Probe:
     """A lowering for caches of `rows` rows, which provides shapes and known elements."""
 
     rows: int
-    lowering: StageLowering
+    lowering: OnnxLowering
 
     @classmethod
     def of(
@@ -36,7 +38,7 @@ class Probe:
         Raises:
             NotSupportedError: a node needs the host, or elements of the model's inputs.
         """
-        lowering = StageLowering(module, context, feeds, {}, ())
+        lowering = OnnxLowering(module, context, feeds, {}, ())
         lower_whole(lowering, nodes, outputs)
         return cls(rows, lowering)
 
@@ -84,7 +86,7 @@ class Probes:
         return tuple(a + (b - a) * (rows - self.few.rows) // step for a, b in pairs)
 
 
-def lower_whole(lowering: StageLowering, nodes: Sequence[onnx_ir.Node], outputs: Sequence[onnx_ir.Value]) -> Lowered:
+def lower_whole(lowering: OnnxLowering, nodes: Sequence[onnx_ir.Node], outputs: Sequence[onnx_ir.Value]) -> OnnxStage:
     """Lower nodes to one graph that is valid for all elements of its inputs.
 
     Raises:

@@ -9,7 +9,7 @@ import numpy as np
 
 from webnn_wgpu import MLOperand
 
-from .tensors import OnHost
+from ..common.calls import OnHost
 from .types import BFLOAT16, BOOL, HELD, DType
 
 if TYPE_CHECKING:

@@ -6,20 +6,19 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from webnn_wgpu import MLContext, NotSupportedError, OutOfMemoryError, ml
-from webnn_wgpu.api.graph import PassReport
+from webnn_wgpu import MLContext, ml
 
-from ..description import Analysis, Memory, Placed, Placement
+from ..common.stages import Feed
+from ..common.walk import AnalysisWalk
+from ..description import Analysis, Placement
 from ..dims import settle, sidecar
 from .constants import Constants
 from .model import entry_of, info_of, initializers_of
 from .module import CustomLowering, TfliteModule
 from .partitions import partitions_of
-from .program import Remaining, TfliteProgram
+from .program import TfliteProgram
 from .reading import read
-from .stages import Feed, Lowered
 from .state import Variables
-from .tensors import TfliteNode, TfliteValue, ValueNeeded
 
 
 def analyze(
@@ -90,76 +89,3 @@ def _declare_variables(program: TfliteProgram) -> None:
         lowered = TfliteProgram(module, context, variables, module.graph(index)).lower(None, {})
         for key, tensor in lowered.writes.values():
             variables.declare(key, tensor.shape, tensor.dtype)
-
-
-class AnalysisWalk:
-    """The stages of a program, lowered one after the other without a run.
-
-    Args:
-        program: the program.
-        feeds: shapes and types of its inputs.
-    """
-
-    def __init__(self, program: TfliteProgram, feeds: Mapping[TfliteValue, Feed]) -> None:
-        self._program, self._feeds = program, dict(feeds)
-        self.placed: list[Placed] = []
-        self.apart: set[TfliteNode] = set()
-        self.graphs = self.dispatches = 0
-        self.memory: Memory | None = None
-        self.problem = ""
-        self.passes: list[tuple[PassReport, ...]] = []
-
-    def run(self) -> None:
-        """Lower all stages."""
-        state: Remaining | None = None
-        missing: list[TfliteValue] = []
-        left: Sequence[TfliteNode] = self._program.nodes
-        while left:
-            try:
-                lowered = self._program.lower(state, self._feeds, missing)
-            except ValueNeeded as wait:
-                # Only a run gives the elements: everything that depends on them stays open.
-                self._feeds.pop(wait.value, None)
-                missing.append(wait.value)
-                continue
-            except NotSupportedError as error:
-                self._fail(left, error)
-                return
-            self.placed += lowered.placed
-            self.apart.update(lowered.host)
-            self._plan(lowered)
-            if len(lowered.rest) == len(left):
-                self.apart.update(left)
-                self.placed += _later(left, "its shapes or elements are known only when the model runs")
-                return
-            missing += [o for n in lowered.host for o in n.outputs]
-            self._feeds |= {v: Feed(t.shape, t.dtype) for v, t in lowered.outputs.values()}
-            state = self._program.remaining(lowered, list(self._feeds))
-            left = lowered.rest
-
-    def _fail(self, left: Sequence[TfliteNode], error: NotSupportedError) -> None:
-        self.problem = str(error)
-        self.apart.update(left)
-        failed = next((n for n in left if n.record.name == error.operator and n.label == error.label), None)
-        if failed is not None:
-            self.placed.append(Placed(failed.label, failed.record.name, "unsupported", str(error)))
-        self.placed += _later([n for n in left if n is not failed], "another operator is not supported")
-
-    def _plan(self, lowered: Lowered) -> None:
-        operands = lowered.operands
-        if not operands:
-            return
-        self.graphs += 1
-        try:
-            plan = lowered.builder.plan(operands, wide_float16=self._program.module.wide_float16)
-        except OutOfMemoryError as error:
-            self.problem = str(error)
-            return
-        self.passes.append(lowered.builder.passes)
-        if plan is not None:
-            self.memory = Memory.of(plan) + (self.memory or Memory())
-            self.dispatches += len(plan.dispatches)
-
-
-def _later(nodes: Sequence[TfliteNode], note: str) -> list[Placed]:
-    return [Placed(node.label, node.record.name, "later", note) for node in nodes]

@@ -13,11 +13,11 @@ from flatbuffers import flexbuffers as _flexbuffers  # pyright: ignore[reportMis
 from webnn_wgpu import MLOperand
 
 from ..common.calls import OperatorCall
-from ..common.held import FLOAT32, Array, DType
+from ..common.held import FLOAT32, Array, DType, held_type
 from .contents import Quantization, TensorRecord
 from .module import TfliteModule
 from .reading import BROKEN
-from .tensors import PACKED, TfliteNode, TfliteTensor, held_type
+from .tensors import PACKED, TfliteNode, TfliteTensor
 
 if TYPE_CHECKING:
     from webnn_wgpu.typing import OperandDataType
@@ -335,7 +335,7 @@ class TfliteCall(NodeFacts, OperatorCall):
 
     def held(self, dtype: DType) -> OperandDataType:
         """Return the WebNN data type that holds a logical type."""
-        return cast("OperandDataType", held_type(dtype))
+        return held_type(dtype)
 
     def typed(self, operand: MLOperand, record: TensorRecord) -> TfliteTensor:
         """Return the tensor of an operand with the type of a record: numbers are quantized if the record is."""

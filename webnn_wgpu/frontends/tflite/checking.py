@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..common.held import HELD
+from ..common.held import is_held
 from .module import TfliteModule
 from .operators import TfliteHandler, handler
-from .tensors import COMPLEX64, TfliteGraph, TfliteNode
+from .tensors import TfliteGraph, TfliteNode
 
 
 def check_graph(module: TfliteModule, graph: TfliteGraph) -> None:
@@ -46,6 +46,6 @@ def check_node(module: TfliteModule, node: TfliteNode, found: TfliteHandler | No
             continue
         dtype = value.record.dtype
         doubles = dtype is not None and dtype == np.dtype(np.float64)
-        if dtype is None or (dtype != COMPLEX64 and dtype not in HELD) or (doubles and not found.doubles):
+        if dtype is None or not is_held(dtype) or (doubles and not found.doubles):
             where = f"tensor {value.record.index} ('{value.name}')"
             raise module.refusal(node, f"{where} has the type {value.record.type_name}")

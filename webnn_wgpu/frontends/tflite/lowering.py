@@ -9,33 +9,23 @@ before which the value is read back.
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from webnn_wgpu import MLContext, MLGraphBuilder, MLOperand, MLTypeError, NotSupportedError
-from webnn_wgpu.api.progress import READING, Progress
 
 from ..common.calls import OnHost
-from ..common.held import Array, DType
-from ..description import Placed
+from ..common.held import Array, DType, Shape, decode
+from ..common.stages import Feed, Inline, ValueNeeded
 from .call import TfliteCall
 from .checking import check_node
 from .module import DEEPEST, TfliteModule
-from .operators import Inline, Result, TfliteHandler, handler
-from .stage_operands import StageOperands
-from .stages import Feed, Lowered
-from .tensors import (
-    Shape,
-    TfliteGraph,
-    TfliteNode,
-    TfliteTensor,
-    TfliteValue,
-    ValueNeeded,
-    VariableKey,
-    decoded,
-)
+from .operators import Result, TfliteHandler, TfliteInline, handler
+from .stage_operands import TfliteOperands
+from .stages import TfliteStage
+from .tensors import TfliteGraph, TfliteNode, TfliteTensor, TfliteValue, VariableKey
 
 CHEAP = 1 << 16
 """The maximum number of elements that the host computes during compilation."""
@@ -49,7 +39,7 @@ MOST_INLINED = 1 << 12
 """The maximum number of nodes that subgraphs may add to a graph."""
 
 
-class TfliteLowering(StageOperands):
+class TfliteLowering(TfliteOperands):
     """Lowers the nodes of one stage.
 
     Args:
@@ -79,65 +69,15 @@ class TfliteLowering(StageOperands):
         evaluates: bool = False,
         depth: int = 0,
     ) -> None:
-        result = Lowered(builder=MLGraphBuilder(context), aliases=dict(aliases or {}), handles=dict(handles or {}))
-        super().__init__(module, result, variables or {}, known or {})
-        self._feeds = dict(feeds or {})
-        self._missing = set(missing)
+        result = TfliteStage(builder=MLGraphBuilder(context), aliases=dict(aliases or {}), handles=dict(handles or {}))
+        super().__init__(module, result, feeds or {}, missing, variables or {}, known or {})
         self._folds, self._depth = not evaluates, depth
-        for value, feed in self._feeds.items():
-            empty = np.zeros(feed.shape, feed.dtype) if 0 in feed.shape else None
-            self._tensors[value] = TfliteTensor(
-                shape=feed.shape, dtype=feed.dtype, array=empty, feed=value, quantization=value.record.quantization
-            )
-        for value, key in self.result.handles.items():
-            self._tensors[value] = TfliteTensor(shape=(), dtype=np.dtype(np.int32), handle=key)
+        self._inlined = 0
 
-    # the walk -------------------------------------------------------------------------------------------------------
+    # one node -------------------------------------------------------------------------------------------------------
 
-    def run(self, nodes: Iterable[TfliteNode], wanted: Sequence[TfliteValue], progress: Progress | None = None) -> Lowered:
-        """Lower nodes, in the order of execution.
-
-        Args:
-            nodes: the nodes that are left of the program.
-            wanted: the program's outputs.
-            progress: called as `progress(done, total, READING)` with numbers of nodes.
-
-        Raises:
-            NotSupportedError: a node that neither device nor host can run, or, with `fallback="error"`, not the device.
-            ValueNeeded: a node needs elements that the program will be given, but they are not known yet.
-        """
-        work = deque(nodes)
-        needed: dict[TfliteValue, None] = {}
-        done = inlined = 0
-        while work:
-            if progress is not None:
-                progress(done, done + len(work), READING)
-            done += 1
-            node = work.popleft()
-            if any(self._absent(v) for v in node.inputs if v is not None) or (self.result.rest and self._has_effects(node)):
-                self._postpone(node)
-                continue
-            try:
-                with self.module.at(node, "lowering"):
-                    result = self._lower(node)
-            except ValueNeeded as wait:
-                if wait.value in self._feeds and self._feeds[wait.value].array is None:
-                    raise
-                self.module.refuse_host(node, "it needs the elements of a value that the device computes")
-                needed[wait.value] = None
-                self._postpone(node)
-            except OnHost as reason:
-                self._leave_to_host(node, str(reason))
-            else:
-                if result is not None:
-                    inlined += len(result.nodes)
-                    if inlined > MOST_INLINED:
-                        raise self.module.refusal(node, f"subgraphs add more than {MOST_INLINED} nodes to the graph")
-                    self.result.aliases.update(result.aliases)
-                    self.result.aliases.update({a: b for a, b in zip(node.outputs, result.outputs, strict=False) if a is not b})
-                    work.extendleft(reversed(result.nodes))
-        self._collect(wanted, list(needed))
-        return self.result
+    def _waits(self, node: TfliteNode) -> bool:
+        return super()._waits(node) or (bool(self.result.rest) and self._has_effects(node))
 
     def _has_effects(self, node: TfliteNode) -> bool:
         """Return whether a node reads or writes variables, which must happen in the order of the file."""
@@ -145,78 +85,7 @@ class TfliteLowering(StageOperands):
         handles = any(v is not None and v.record.type_name == "resource" for v in node.inputs)
         return handles or (found is not None and any(v is not None and v.variable for v in node.inputs))
 
-    def _absent(self, value: TfliteValue) -> bool:
-        value = self.resolve(value)
-        return value not in self._tensors and not self.module.constants.has(value.record) and value.variable is None
-
-    def _postpone(self, node: TfliteNode) -> None:
-        self._missing.update(node.outputs)
-        self.result.rest.append(node)
-
-    def _leave_to_host(self, node: TfliteNode, reason: str) -> None:
-        self.module.refuse_host(node, reason)
-        self._missing.update(node.outputs)
-        self.result.host.append(node)
-        self._place(node, "host", reason)
-
-    def _place(self, node: TfliteNode, where: str, note: str = "") -> None:
-        self.result.placed.append(Placed(node.label, node.record.name, where, note))
-
-    def _collect(self, wanted: Sequence[TfliteValue], needed: Sequence[TfliteValue]) -> None:
-        """Make outputs of the values that the program returns, the host reads and later stages use."""
-        ends = [*wanted, *needed]
-        for node in (*self.result.host, *self.result.rest):
-            ends.extend(v for v in node.inputs if v is not None)
-        names = set[str]()
-        for end in dict.fromkeys(self.resolve(v) for v in ends):
-            tensor = self._tensors.get(end)
-            if tensor is None:
-                if self.module.constants.has(end.record):
-                    continue
-                if end.variable is not None:
-                    self._output(end, self.tensor(end), names)
-                elif end not in self._missing:
-                    raise NotSupportedError(
-                        f"{self.module.name}: no operator computes tensor {end.record.index} ('{end.name}')"
-                    )
-            elif tensor.handle is not None:
-                self.result.handles[end] = tensor.handle
-            elif tensor.array is not None:
-                self.result.known[end] = tensor.array
-            elif tensor.feed is None:
-                self._output(end, tensor, names)
-            elif tensor.feed is not end:
-                self.result.aliases[end] = tensor.feed
-        for key in self._assigned:
-            tensor = self._current[key]
-            operand = self.hold(tensor)
-            name = self._name(f"variable {' '.join(key[1:])}", names)
-            copy = self.builder.identity(operand) if operand in self._leaves or operand in self._ends() else operand
-            self.result.writes[name] = (
-                key,
-                TfliteTensor(shape=tensor.shape, dtype=tensor.dtype, operand=copy, quantization=tensor.quantization),
-            )
-
-    def _ends(self) -> set[MLOperand]:
-        return {t.operand for _, t in self.result.outputs.values() if t.operand is not None}
-
-    def _output(self, end: TfliteValue, tensor: TfliteTensor, names: set[str]) -> None:
-        operand = self.hold(tensor)
-        if operand in self._leaves or operand in self._ends():
-            operand = self.builder.identity(operand)
-        result = TfliteTensor(shape=tensor.shape, dtype=tensor.dtype, operand=operand, quantization=tensor.quantization)
-        self.result.outputs[self._name(end.name or "value", names)] = (end, result)
-
-    def _name(self, name: str, names: set[str]) -> str:
-        while name in names:
-            name += "'"
-        names.add(name)
-        return name
-
-    # one node -------------------------------------------------------------------------------------------------------
-
-    def _lower(self, node: TfliteNode) -> Inline | None:
-        """Lower a node: set its outputs' tensors, or return the nodes that replace it."""
+    def _lower(self, node: TfliteNode) -> TfliteInline | None:
         found = handler(node.record.name, node.record.custom)
         custom = self.module.custom_operators.get(node.record.name) if node.record.custom else None
         if custom is not None:
@@ -249,6 +118,9 @@ class TfliteLowering(StageOperands):
                 call.fail(str(reason))
             raise
         if isinstance(result, Inline):
+            self._inlined += len(result.nodes)
+            if self._inlined > MOST_INLINED:
+                call.fail(f"subgraphs add more than {MOST_INLINED} nodes to the graph")
             return result
         self._take(call, result)
         known = bool(node.outputs) and all(self._tensors[o].array is not None for o in node.outputs if o in self._tensors)
@@ -267,15 +139,7 @@ class TfliteLowering(StageOperands):
                 continue
             if isinstance(item, TfliteTensor):
                 if item.array is not None or item.feed is not None or item.handle is not None:
-                    item = TfliteTensor(
-                        shape=item.shape,
-                        dtype=item.dtype,
-                        array=item.array,
-                        operand=item.operand,
-                        feed=item.feed,
-                        handle=item.handle,
-                        quantization=output.record.quantization,
-                    )
+                    item = replace(item, quantization=output.record.quantization, real=None, name="")
                 self._tensors[output] = item
             else:
                 self._tensors[output] = call.typed(item, output.record)
@@ -357,7 +221,7 @@ class TfliteLowering(StageOperands):
             operands = {name: self.builder.identity(t.operand) for name, t in open_.items() if t.operand is not None}
             graph = self.builder.build(operands)
             results = self.module.reference.compute(graph, {})
-        return [t.array if t.array is not None else decoded(results[f"{i}"], t.dtype) for i, t in enumerate(tensors)]
+        return [t.array if t.array is not None else decode(results[f"{i}"], t.dtype) for i, t in enumerate(tensors)]
 
     def known_result(self, graph: TfliteGraph, user: TfliteNode) -> Array | None:
         """Return the first output of a subgraph whose inputs are values of this lowering. None if it depends on a run."""

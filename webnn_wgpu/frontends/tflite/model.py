@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from webnn_wgpu import MLContext, MLTypeError, NotSupportedError
+from webnn_wgpu import MLContext, NotSupportedError
 from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.api.tuning import TuningSource
 
 from ..common.held import Array
 from ..common.model import ImportedModel, count_of
+from ..common.stages import Feed
 from ..description import ValueInfo
 from ..dims import Dimension, sidecar
 from ..timing import span, watched
@@ -23,11 +24,10 @@ from ..tuning import with_file_beside
 from .call import NodeFacts
 from .checking import check_graph
 from .contents import SignatureRecord, TensorRecord, TfliteFile
-from .module import FALLBACKS, CustomLowering, TfliteModule
+from .module import CustomLowering, TfliteModule
 from .packed import archive_of
 from .program import TfliteProgram
 from .reading import read
-from .stages import Feed
 from .state import Variables
 from .tensors import TfliteNode
 
@@ -70,8 +70,6 @@ class TfliteModel(ImportedModel):
         tuning: TuningSource = None,
         progress: Progress | None = None,
     ) -> None:
-        if fallback not in FALLBACKS:
-            raise MLTypeError("unknown fallback", operator="load", got=repr(fallback), allowed=", ".join(FALLBACKS))
         super().__init__(context, file.name, override_dims, fallback)
         self.file = file
         self._progress = progress

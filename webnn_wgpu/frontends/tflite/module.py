@@ -11,24 +11,27 @@ from webnn_wgpu import MLContext, NotSupportedError, OutOfMemoryError, WebNNErro
 from webnn_wgpu.api.tuning import TuningSource
 
 from ..common.calls import OnHost
+from ..common.held import Array
+from ..common.module import ModelModule
+from ..common.stages import ValueNeeded
+from ..description import Placed
 from .constants import Constants
 from .contents import TfliteFile
 from .reading import BROKEN
-from .tensors import TfliteGraph, TfliteNode, TfliteValue, ValueNeeded
+from .tensors import TfliteGraph, TfliteNode, TfliteValue
 
 if TYPE_CHECKING:
     from .call import TfliteCall
 
 log = logging.getLogger(__name__)
 
-FALLBACKS = ("warn", "host", "error")
 DEEPEST = 8
 """The maximum depth of subgraphs that run or evaluate each other."""
 
 CustomLowering = Callable[["TfliteCall"], Any]
 
 
-class TfliteModule:
+class TfliteModule(ModelModule[TfliteValue, TfliteNode]):
     """A model and the meaning of its nodes.
 
     Args:
@@ -47,10 +50,9 @@ class TfliteModule:
         wide_float16: bool = False,
         tuning: TuningSource = None,
     ) -> None:
-        self.file, self.fallback = file, fallback
-        self.name = file.name
+        super().__init__(file.name, fallback, wide_float16, tuning)
+        self.file = file
         self.custom_operators = dict(custom_operators or {})
-        self.wide_float16, self.tuning = wide_float16, tuning
         self.constants = Constants(file)
         self._reference: MLContext | None = None
 
@@ -60,6 +62,24 @@ class TfliteModule:
         if self._reference is None:
             self._reference = ml.create_context(backend="reference")
         return self._reference
+
+    # values and nodes -----------------------------------------------------------------------------------------------
+
+    def is_constant(self, value: TfliteValue) -> bool:
+        """Return whether the file has the elements of a value."""
+        return self.constants.has(value.record)
+
+    def initializer(self, value: TfliteValue) -> Array:
+        """Return the elements of a constant."""
+        return self.constants.array(value.subgraph, value.record)
+
+    def uses(self, node: TfliteNode) -> list[TfliteValue]:
+        """Return the values that a node reads."""
+        return [v for v in node.inputs if v is not None]
+
+    def placed(self, node: TfliteNode, where: str, note: str = "") -> Placed:
+        """Return the record of the place where a node runs."""
+        return Placed(node.label, node.record.name, where, note)
 
     def graph(self, index: int, inputs: Sequence[TfliteValue] | None = None, variables: Sequence[str] = ()) -> TfliteGraph:
         """Return a new use of a subgraph.
@@ -111,11 +131,6 @@ class TfliteModule:
             label=node.label,
             got=f"{kind} {record.name}, version {record.version}",
         )
-
-    def refuse_host(self, node: TfliteNode, reason: str) -> None:
-        """Refuse a node for the host if the model must run on the device alone."""
-        if self.fallback == "error":
-            raise self.refusal(node, f"{reason}. The host could run it; fallback='host' lets it")
 
     @contextmanager
     def at(self, node: TfliteNode, activity: str) -> Generator[None]:

@@ -1,8 +1,10 @@
-"""The operands of a stage's graph: its inputs, constants and variables."""
+"""The operands of a stage's graph: its constants and variables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,23 +12,27 @@ import numpy as np
 from webnn_wgpu import MLOperand
 
 from ..common.calls import OnHost
-from ..common.held import Array, DType
+from ..common.held import Array, DType, Shape
+from ..common.lowering import StageLowering
+from ..common.stages import Feed
 from .blocks import blockwise
 from .contents import Quantization
 from .module import TfliteModule
-from .stages import Lowered, resolve
-from .tensors import Shape, TfliteTensor, TfliteValue, VariableKey, encoded, held_shape, held_type
+from .stages import TfliteStage
+from .tensors import TfliteNode, TfliteTensor, TfliteValue, VariableKey
 
 if TYPE_CHECKING:
     from .call import TfliteCall
 
 
-class StageOperands:
+class TfliteOperands(StageLowering[TfliteModule, TfliteValue, TfliteNode, TfliteTensor, TfliteStage], ABC):
     """The values of a stage while it is lowered, and their operands.
 
     Args:
         module: the model.
         result: the stage, whose inputs and variables are added.
+        feeds: the values that are given at run time.
+        missing: values that nodes read but that are not given.
         variables: the shapes and types of variables that have elements.
         known: values that are known besides.
     """
@@ -34,22 +40,25 @@ class StageOperands:
     def __init__(
         self,
         module: TfliteModule,
-        result: Lowered,
+        result: TfliteStage,
+        feeds: Mapping[TfliteValue, Feed],
+        missing: Iterable[TfliteValue],
         variables: Mapping[VariableKey, tuple[Shape, DType]],
         known: Mapping[TfliteValue, TfliteTensor],
     ) -> None:
-        self.module, self.result = module, result
-        self.builder = result.builder
+        super().__init__(module, result, feeds, missing, known)
         self._variables = variables
-        self._tensors: dict[TfliteValue, TfliteTensor] = dict(known)
         self._current: dict[VariableKey, TfliteTensor] = {}
         self._assigned: dict[VariableKey, None] = {}
-        self._constants: dict[int, tuple[Array, MLOperand]] = {}
-        self._leaves: set[MLOperand] = set()
+        for value, key in result.handles.items():
+            self._tensors[value] = TfliteTensor(shape=(), dtype=np.dtype(np.int32), handle=key)
 
-    def resolve(self, value: TfliteValue) -> TfliteValue:
-        """Follow the aliases of a value."""
-        return resolve(value, self.result.aliases)
+    def _fed(self, value: TfliteValue, feed: Feed) -> TfliteTensor:
+        empty = np.zeros(feed.shape, feed.dtype) if 0 in feed.shape else None
+        return TfliteTensor(shape=feed.shape, dtype=feed.dtype, array=empty, feed=value, quantization=value.record.quantization)
+
+    def _known(self, value: TfliteValue, array: Array) -> TfliteTensor:
+        return TfliteTensor.known(array, value.record.quantization)
 
     def tensor(self, value: TfliteValue) -> TfliteTensor:
         """Return the tensor of a value."""
@@ -61,45 +70,12 @@ class StageOperands:
                 dtype = record.dtype if record.dtype is not None else np.dtype(np.float32)
                 self._tensors[value] = self.variable(value.variable, (shape, dtype), record.quantization)
             else:
-                array = self.module.constants.array(value.subgraph, record)
-                self._tensors[value] = TfliteTensor.known(array, record.quantization)
+                array = self.module.initializer(value)
+                self._tensors[value] = TfliteTensor.known(array, record.quantization, record.name)
         return self._tensors[value]
 
-    # operands -------------------------------------------------------------------------------------------------------
-
-    def hold(self, tensor: TfliteTensor) -> MLOperand:
-        """Return the operand of a tensor."""
-        if tensor.operand is None:
-            if not tensor.size:
-                raise OnHost("an input has no elements")
-            if tensor.feed is not None:
-                name = tensor.feed.name or f"input {tensor.feed.record.index}"
-                while name in self.result.inputs or name in self.result.reads:
-                    name += "'"
-                tensor.operand = self._input(name, tensor)
-                self.result.inputs[name] = tensor.feed
-            else:
-                assert tensor.array is not None
-                tensor.operand = self.constant(encoded(tensor.array))
-        return tensor.operand
-
-    def _input(self, name: str, tensor: TfliteTensor) -> MLOperand:
-        shape, dtype = held_shape(tensor.shape, tensor.dtype), held_type(tensor.dtype)
-        operand = self.builder.input(name, shape, dtype)  # pyright: ignore[reportArgumentType]
-        self._leaves.add(operand)
-        return operand
-
-    def constant(self, array: Array) -> MLOperand:
-        """Return a constant operand, one for each array."""
-        if id(array) not in self._constants:
-            if not array.size:
-                raise OnHost("an input has no elements")
-            fixed = np.ascontiguousarray(array).reshape(array.shape)
-            fixed.flags.writeable = False
-            operand = self.builder.constant(fixed)
-            self._leaves.add(operand)
-            self._constants[id(array)] = (array, operand)
-        return self._constants[id(array)][1]
+    def _absent(self, value: TfliteValue) -> bool:
+        return super()._absent(value) and self.resolve(value).variable is None
 
     def blocks(self, call: TfliteCall, tensor: TfliteTensor, quantization: Quantization) -> MLOperand:
         """Return the numbers of weights with a scale per block."""
@@ -128,10 +104,7 @@ class StageOperands:
             if quantization is not None:
                 self.result.quantizations[key] = quantization
             tensor = TfliteTensor(shape=found[0], dtype=found[1], quantization=quantization)
-            name = f"variable {' '.join(key[1:])}"
-            while name in self.result.inputs or name in self.result.reads:
-                name += "'"
-            tensor.operand = self._input(name, tensor)
+            name, tensor.operand = self.input(f"variable {' '.join(key[1:])}", tensor)
             self.result.reads[name] = key
             self._current[key] = tensor
         return self._current[key]
@@ -142,3 +115,25 @@ class StageOperands:
         self._assigned[key] = None
         if value is not None:
             self._tensors[self.resolve(value)] = tensor
+
+    # the results ----------------------------------------------------------------------------------------------------
+
+    def _collect(self, ends: list[TfliteValue]) -> None:
+        super()._collect(ends)
+        for key in self._assigned:
+            tensor = self._current[key]
+            operand = self.hold(tensor)
+            name = f"variable {' '.join(key[1:])}"
+            while name in self.result.outputs or name in self.result.writes:
+                name += "'"
+            if operand in self._leaves:
+                operand = self.builder.identity(operand)
+            self.result.writes[name] = (key, replace(tensor, operand=operand))
+
+    def _end(self, end: TfliteValue, tensor: TfliteTensor | None) -> None:
+        if tensor is None and end.variable is not None:
+            tensor = self.tensor(end)
+        if tensor is not None and tensor.handle is not None:
+            self.result.handles[end] = tensor.handle
+        else:
+            super()._end(end, tensor)

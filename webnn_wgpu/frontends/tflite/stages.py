@@ -1,71 +1,48 @@
-"""The data of a stage: its inputs, and the result of its lowering."""
+"""The stages of a TFLite program, which read and write variables besides inputs and outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from webnn_wgpu import MLGraphBuilder, MLOperand
+from webnn_wgpu import MLOperand, MLTensor
 
-from ..common.held import Array, DType
-from ..description import Placed
+from ..common.held import DType, Shape
+from ..common.stages import Lowered
 from .contents import Quantization
-from .tensors import Shape, TfliteNode, TfliteTensor, TfliteValue, VariableKey
-
-
-@dataclass
-class Feed:
-    """A value that a program is given: shape and type, and the elements if they are known."""
-
-    shape: Shape
-    dtype: DType
-    array: Array | None = None
+from .tensors import TfliteNode, TfliteTensor, TfliteValue, VariableKey
 
 
 @dataclass(kw_only=True)
-class Lowered:
-    """A stage: the result of a lowering.
+class TfliteStage(Lowered[TfliteValue, TfliteNode]):
+    """A stage and its variables.
 
     Attributes:
-        builder: the builder of the stage's graph.
-        outputs: values that the device computes and their tensors, by the names of the graph's outputs.
-        known: values whose elements are known.
-        inputs: values to feed, by the names of the graph's inputs.
         reads: variables to feed, by the names of the graph's inputs.
         writes: the new elements of variables, by the names of the graph's outputs.
         types: the shapes of the variables that the stage was lowered for.
         quantizations: the quantizations of variables that are quantized.
-        guards: elements that the stage holds for.
-        host: nodes that the host evaluates after the graph has run.
-        rest: nodes of later stages.
-        aliases: values that stand for others.
-        placed: where the nodes run.
+        handles: the variables that values refer to.
+        tensors: the tensors of the graph's inputs and outputs that are no variables, in a compiled stage with variables.
     """
 
-    builder: MLGraphBuilder
-    outputs: dict[str, tuple[TfliteValue, TfliteTensor]] = field(default_factory=dict[str, tuple[TfliteValue, TfliteTensor]])
-    known: dict[TfliteValue, Array] = field(default_factory=dict[TfliteValue, Array])
-    inputs: dict[str, TfliteValue] = field(default_factory=dict[str, TfliteValue])
     reads: dict[str, VariableKey] = field(default_factory=dict[str, VariableKey])
     writes: dict[str, tuple[VariableKey, TfliteTensor]] = field(default_factory=dict[str, tuple[VariableKey, TfliteTensor]])
     types: dict[VariableKey, tuple[Shape, DType]] = field(default_factory=dict[VariableKey, tuple[Shape, DType]])
     quantizations: dict[VariableKey, Quantization] = field(default_factory=dict[VariableKey, Quantization])
-    guards: dict[TfliteValue, Array] = field(default_factory=dict[TfliteValue, Array])
-    host: list[TfliteNode] = field(default_factory=list[TfliteNode])
-    rest: list[TfliteNode] = field(default_factory=list[TfliteNode])
-    aliases: dict[TfliteValue, TfliteValue] = field(default_factory=dict[TfliteValue, TfliteValue])
     handles: dict[TfliteValue, VariableKey] = field(default_factory=dict[TfliteValue, VariableKey])
-    placed: list[Placed] = field(default_factory=list[Placed])
+    tensors: dict[str, MLTensor] = field(default_factory=dict[str, MLTensor])
 
     @property
     def operands(self) -> dict[str, MLOperand]:
         """The outputs of the stage's graph."""
-        tensors = {name: t for name, (_, t) in (*self.outputs.items(), *self.writes.items())}
-        return {name: t.operand for name, t in tensors.items() if t.operand is not None}
+        written = {name: t.operand for name, (_, t) in self.writes.items() if t.operand is not None}
+        return super().operands | written
 
+    def is_input(self, name: str) -> bool:
+        """Return whether an input of the stage's graph has a name."""
+        return super().is_input(name) or name in self.reads
 
-def resolve(value: TfliteValue, aliases: Mapping[TfliteValue, TfliteValue]) -> TfliteValue:
-    """Follow the aliases of a value."""
-    while value in aliases:
-        value = aliases[value]
-    return value
+    def keep_inputs(self, used: set[str]) -> None:
+        """Forget the inputs that the compiled graph does not read."""
+        super().keep_inputs(used)
+        self.reads = {name: key for name, key in self.reads.items() if name in used}

@@ -8,9 +8,9 @@ import numpy as np
 
 from webnn_wgpu import MLContext, MLTensor
 
-from ..common.held import Array, DType
+from ..common.held import Array, DType, Shape, decode, encode, held_shape, held_type
 from .contents import Quantization
-from .tensors import Shape, VariableKey, decoded, encoded, held_shape, held_type
+from .tensors import VariableKey
 
 
 class Variables:
@@ -68,12 +68,12 @@ class Variables:
         if key not in self._tensors:
             return None
         tensor, _, dtype = self._tensors[key]
-        return decoded(np.asarray(self._context.read_tensor(tensor)), dtype)
+        return decode(np.asarray(self._context.read_tensor(tensor)), dtype)
 
     def set(self, key: VariableKey, array: Array) -> None:
         """Give a variable elements."""
         tensor = self.target(key, array.shape, array.dtype)
-        self._context.write_tensor(tensor, encoded(array))
+        self._context.write_tensor(tensor, encode(array))
         self.commit(key, tensor, array.shape, array.dtype)
 
     def _create(self, shape: Shape, dtype: DType) -> MLTensor:

@@ -9,11 +9,11 @@ import numpy as np
 from webnn_wgpu import MLContext, NotSupportedError, WebNNError
 
 from ..common.held import Array
+from ..common.stages import Feed
 from .contents import TensorRecord
 from .details import InterpreterRuntimeError, InterpreterValueError, checked_value
 from .module import TfliteModule
 from .program import TfliteProgram
-from .stages import Feed
 from .state import Variables
 from .tensors import TfliteValue
 

@@ -2,9 +2,9 @@
 
 from importlib import import_module
 
-from ._registry import MICROSOFT, Handler, Inline, Result, handler, lowers
+from ._registry import MICROSOFT, Handler, OnnxInline, Result, handler, lowers
 
-__all__ = ["MICROSOFT", "Handler", "Inline", "Result", "handler", "lowers"]
+__all__ = ["MICROSOFT", "Handler", "OnnxInline", "Result", "handler", "lowers"]
 
 for _module in (
     "activations",

@@ -10,8 +10,8 @@ import onnx_ir
 
 from webnn_wgpu import MLOperand
 
+from ...common.stages import Inline
 from ..tensors import OnnxTensor
-from ..types import Array
 
 if TYPE_CHECKING:
     from ..call import NodeCall
@@ -19,24 +19,8 @@ if TYPE_CHECKING:
 MICROSOFT = "com.microsoft"
 
 
-@dataclass
-class Inline:
-    """The nodes that replace a node.
-
-    Attributes:
-        nodes: the nodes, in topological order.
-        outputs: the values that replace the node's outputs.
-        aliases: values that replace other values, such as a body's inputs.
-        known: the elements of values without a producer.
-    """
-
-    nodes: Sequence[onnx_ir.Node]
-    outputs: Sequence[onnx_ir.Value]
-    aliases: Mapping[onnx_ir.Value, onnx_ir.Value] = field(default_factory=dict[onnx_ir.Value, onnx_ir.Value])
-    known: Mapping[onnx_ir.Value, Array] = field(default_factory=dict[onnx_ir.Value, Array])
-
-
-Result = MLOperand | OnnxTensor | Inline | Sequence[MLOperand | OnnxTensor | None]
+OnnxInline = Inline[onnx_ir.Value, onnx_ir.Node]
+Result = MLOperand | OnnxTensor | OnnxInline | Sequence[MLOperand | OnnxTensor | None]
 Lower = Callable[["NodeCall"], Result]
 Ranks = Mapping[int, Sequence[int]]
 

@@ -11,7 +11,7 @@ import onnx_ir
 from ..call import NodeCall
 from ..loops import fault_of_loop, fault_of_scan, nothing
 from ..types import Array
-from ._registry import Inline, Result, lowers
+from ._registry import OnnxInline, Result, lowers
 
 MOST_UNROLLED = 4096
 """The maximum number of nodes of an unrolled loop."""
@@ -21,7 +21,7 @@ MOST_UNROLLED = 4096
 def if_(call: NodeCall) -> Result:
     """The nodes of one branch."""
     branch = call.attribute("then_branch" if call.number(0) else "else_branch")
-    return Inline(list(branch), branch.outputs)
+    return OnnxInline(list(branch), branch.outputs)
 
 
 @dataclass(kw_only=True)
@@ -61,8 +61,8 @@ class _Unrolled:
         at = self.constant(np.array([axis], np.int64))
         return self.operator("Concat", [self.operator("Unsqueeze", [s, at], 13) for s in slices], 13, axis=axis)
 
-    def result(self, outputs: Sequence[onnx_ir.Value]) -> Inline:
-        return Inline(self.nodes, outputs, self.aliases, self.known)
+    def result(self, outputs: Sequence[onnx_ir.Value]) -> OnnxInline:
+        return OnnxInline(self.nodes, outputs, self.aliases, self.known)
 
 
 def _stays_true(body: onnx_ir.Graph) -> bool:

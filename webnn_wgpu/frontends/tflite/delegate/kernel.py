@@ -10,12 +10,12 @@ import numpy as np
 
 from webnn_wgpu import MLContext
 
-from ...common.held import Array
+from ...common.held import Array, Shape
+from ...common.stages import Feed
 from ..module import TfliteModule
 from ..program import TfliteProgram
-from ..stages import Feed
 from ..state import Variables
-from ..tensors import Shape, TfliteGraph, TfliteValue
+from ..tensors import TfliteGraph, TfliteValue
 from .layouts import MEMORY_DYNAMIC, RuntimeContext, ints_at
 from .support import is_stored_weight
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from webnn_wgpu import MLContext, NotSupportedError
 
+from ...common.stages import Feed, ValueNeeded
 from ..call import NodeFacts
 from ..lowering import CONTROL, TfliteLowering
 from ..module import TfliteModule
 from ..operators.composites import COMPOSITES
-from ..stages import Feed
-from ..tensors import TfliteGraph, TfliteNode, TfliteTensor, TfliteValue, ValueNeeded
+from ..tensors import TfliteGraph, TfliteNode, TfliteTensor, TfliteValue
 from .parameters import COMPOSITE
 from .snapshot import RuntimeModule
 
@@ -66,7 +66,9 @@ class SupportWalk:
         try:
             lowered = lowering.run([node], node.outputs)
         except ValueNeeded as wait:
-            return str(self._module.refusal(node, f"it needs the elements of '{wait.value.name}', which only a run computes"))
+            return str(
+                self._module.refusal(node, f"it needs the elements of '{wait.values[0].name}', which only a run computes")
+            )
         except NotSupportedError as error:
             return str(error)
         self._feeds |= {value: Feed(t.shape, t.dtype) for value, t in lowered.outputs.values()}

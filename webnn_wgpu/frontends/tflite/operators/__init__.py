@@ -22,7 +22,7 @@ from . import (
     stablehlo,
     stablehlo_indexing,
 )
-from ._registry import Inline, Result, TfliteHandler, handler, handlers
+from ._registry import Result, TfliteHandler, TfliteInline, handler, handlers
 
 MODULES = (
     activations,
@@ -48,4 +48,4 @@ MODULES = (
 )
 """The modules whose functions are registered when they are imported."""
 
-__all__ = ["MODULES", "Inline", "Result", "TfliteHandler", "handler", "handlers"]
+__all__ = ["MODULES", "Result", "TfliteHandler", "TfliteInline", "handler", "handlers"]

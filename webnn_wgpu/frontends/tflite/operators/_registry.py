@@ -9,28 +9,15 @@ from typing import TYPE_CHECKING, Any
 from webnn_wgpu import MLOperand
 
 from ...common.held import Array
+from ...common.stages import Inline
 from ..tensors import TfliteNode, TfliteTensor, TfliteValue
 
 if TYPE_CHECKING:
     from ..call import NodeFacts, TfliteCall
 
 
-@dataclass
-class Inline:
-    """The nodes that replace a node.
-
-    Attributes:
-        nodes: the nodes, in the order of execution.
-        outputs: the values that replace the node's outputs.
-        aliases: values that replace other values.
-    """
-
-    nodes: Sequence[TfliteNode]
-    outputs: Sequence[TfliteValue]
-    aliases: Mapping[TfliteValue, TfliteValue] = field(default_factory=dict[TfliteValue, TfliteValue])
-
-
-Result = MLOperand | TfliteTensor | Inline | Sequence[MLOperand | TfliteTensor | None] | None
+TfliteInline = Inline[TfliteValue, TfliteNode]
+Result = MLOperand | TfliteTensor | TfliteInline | Sequence[MLOperand | TfliteTensor | None] | None
 Lower = Callable[["TfliteCall"], Result]
 HostFunction = Callable[["NodeFacts", Sequence[Array | None]], Sequence[Array]]
 

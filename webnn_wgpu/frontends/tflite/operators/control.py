@@ -7,7 +7,7 @@ import numpy as np
 from ...common.held import Array
 from ..call import TfliteCall
 from ..tensors import TfliteNode, TfliteTensor, TfliteValue
-from ._registry import Inline, Result, lowers
+from ._registry import Result, TfliteInline, lowers
 
 
 def present(call: TfliteCall) -> list[TfliteValue]:
@@ -15,7 +15,7 @@ def present(call: TfliteCall) -> list[TfliteValue]:
     return [v for v in call.node.inputs if v is not None]
 
 
-def inline(call: TfliteCall, index: int, inputs: list[TfliteValue]) -> Inline:
+def inline(call: TfliteCall, index: int, inputs: list[TfliteValue]) -> TfliteInline:
     """Return the nodes of a subgraph on given inputs."""
     subgraphs = call.module.file.subgraphs
     if not 0 <= index < len(subgraphs):
@@ -24,7 +24,7 @@ def inline(call: TfliteCall, index: int, inputs: list[TfliteValue]) -> Inline:
         wanted = f"{len(subgraphs[index].inputs)} inputs and {len(subgraphs[index].outputs)} outputs"
         call.fail(f"subgraph {index} has {wanted}, the node {len(inputs)} and {len(call.outputs)}")
     graph = call.module.graph(index, inputs)
-    return Inline(graph.nodes, graph.outputs)
+    return TfliteInline(graph.nodes, graph.outputs)
 
 
 def known_result(call: TfliteCall, index: int) -> Array | None:
@@ -70,12 +70,12 @@ def while_(call: TfliteCall) -> Result:
         call.on_host("its number of iterations is known only when the model runs")
     inputs = present(call)
     if not bool(holds.reshape(-1)[0]):
-        return Inline([], inputs)
+        return TfliteInline([], inputs)
     body = inline(call, int(call.option("BodySubgraphIndex")), inputs)
     again = TfliteNode(
         record=call.node.record, subgraph=call.node.subgraph, inputs=tuple(body.outputs), outputs=call.node.outputs
     )
-    return Inline([*body.nodes, again], call.node.outputs)
+    return TfliteInline([*body.nodes, again], call.node.outputs)
 
 
 @lowers(VAR_HANDLE=1, folds=False)

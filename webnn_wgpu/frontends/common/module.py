@@ -1,0 +1,74 @@
+"""`ModelModule`: the meaning of a model's values and nodes, for its programs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import Generic
+
+from webnn_wgpu import NotSupportedError
+from webnn_wgpu.api.tuning import TuningSource
+
+from ..description import Placed
+from .held import Array
+from .stages import NodeT, ValueT
+
+FALLBACKS = ("warn", "host", "error")
+
+
+class ModelModule(ABC, Generic[ValueT, NodeT]):
+    """A model and the meaning of its nodes.
+
+    Args:
+        name: the name of the model in messages.
+        fallback: the treatment of nodes for the host: "host" and "warn" run them there, "error" refuses them.
+        wide_float16: whether float16 values between nodes are stored as float32.
+        tuning: the tuning of its graphs.
+    """
+
+    def __init__(self, name: str, fallback: str, wide_float16: bool, tuning: TuningSource) -> None:
+        self.name, self.fallback = name, fallback
+        self.wide_float16, self.tuning = wide_float16, tuning
+
+    @abstractmethod
+    def is_constant(self, value: ValueT) -> bool:
+        """Return whether the file has the elements of a value."""
+
+    @abstractmethod
+    def initializer(self, value: ValueT) -> Array:
+        """Return the elements of a constant.
+
+        Raises:
+            NotSupportedError: its data type is not supported, or its bytes do not match its shape.
+        """
+
+    @abstractmethod
+    def uses(self, node: NodeT) -> Iterable[ValueT]:
+        """Return the values that a node reads, with those that its inner graphs read."""
+
+    @abstractmethod
+    def placed(self, node: NodeT, where: str, note: str = "") -> Placed:
+        """Return the record of the place where a node runs."""
+
+    @abstractmethod
+    def refusal(self, node: NodeT, reason: str) -> NotSupportedError:
+        """Return the error that names a node, its operator and the reason why it cannot run."""
+
+    @abstractmethod
+    def at(self, node: NodeT, activity: str) -> AbstractContextManager[None]:
+        """Give errors in a block the node's name. The activity is the current work, such as "lowering"."""
+
+    def host_obstacle(self, node: NodeT) -> str:
+        """Return the reason why the host cannot evaluate a node that was left to it, or "" if it can."""
+        del node
+        return ""
+
+    def refuse_host(self, node: NodeT, reason: str) -> None:
+        """Refuse a node for the host if the model must run on the device alone.
+
+        Raises:
+            NotSupportedError: the fallback to the host is disabled.
+        """
+        if self.fallback == "error":
+            raise self.refusal(node, f"the device cannot run it: {reason}; fallback='host' lets the host run it")
