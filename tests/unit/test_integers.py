@@ -68,6 +68,38 @@ def test_numbers_known_beforehand_are_options(dtype: Any, zero: int, device: Dev
     assert_same(run_graph(device, graph, s.feeds), before)
 
 
+@pytest.mark.parametrize("zero", [0, 7])
+def test_all_readers_of_integers_share_their_floats(zero: int, device: Device) -> None:
+    s = Sketch()
+    x = s.input(normal(3, 16) * 9)
+    point = s.constant(np.full((1, 1), zero, np.int8))
+    steps = s.apply("quantizeLinear", x, number(s, 0.25, shape=(1, 1)), point)
+    left = s.apply("cast", steps, data_type="float32")
+    if zero:
+        left = s.apply("sub", left, number(s, zero))
+    product = s.apply("matmul", left, s.constant(whole(16, 8)))
+    real = s.apply("dequantizeLinear", steps, number(s, 0.5, shape=(1, 1)), point)
+    graph = s.graph(s.apply("mul", product, number(s, 0.125)), s.apply("exp", real))
+    ops = ["quantizeDequantize", "matmul", "mul", "mul", "exp"]
+    check(keep_integers_as_floats, graph, s.feeds, ops, tolerance=None)
+    before = run_graph(device, graph, s.feeds, disabled_passes=["keep_integers_as_floats"])
+    assert_same(run_graph(device, graph, s.feeds), before)
+
+
+@pytest.mark.parametrize("reason", ["an output", "another zero point", "the integers themselves"])
+def test_integers_that_others_read_too_stay_integers(reason: str) -> None:
+    s = Sketch()
+    point = s.constant(np.full((1, 1), 7, np.int8))
+    steps = s.apply("quantizeLinear", s.input(normal(3, 4)), number(s, 0.1, shape=(1, 1)), point)
+    other = s.constant(np.full((1, 1), 8, np.int8)) if reason == "another zero point" else point
+    results = [s.apply("dequantizeLinear", steps, number(s, 0.5, shape=(1, 1)), z) for z in (point, other)]
+    if reason == "an output":
+        results.append(steps)
+    if reason == "the integers themselves":
+        results.append(s.apply("relu", steps))
+    unchanged(keep_integers_as_floats, s.graph(*results))
+
+
 def test_a_zero_point_of_zero_needs_no_difference() -> None:
     s = Sketch()
     zero = s.constant(np.zeros((1, 1), np.int8))

@@ -12,10 +12,10 @@ from ..core.data_types import DATA_TYPES
 from ..ir.graph import Array, Graph, Node
 from ..ops.cast import CAST
 from ..ops.conv2d import CONV2D
-from ..ops.elementwise import ADD, SUB
+from ..ops.elementwise import ADD, MUL, SUB
 from ..ops.matmul import MATMUL
 from ..ops.pad import PAD
-from ..ops.quantization import QUANTIZE_CENTERED, QUANTIZE_DEQUANTIZE, QUANTIZE_LINEAR
+from ..ops.quantization import DEQUANTIZE_LINEAR, QUANTIZE_CENTERED, QUANTIZE_DEQUANTIZE, QUANTIZE_LINEAR
 from ..ops.views import IDENTITY, RESHAPE
 from .cleanup import drop_identities
 from .rewriting import Rewriter, given, rewrite
@@ -35,7 +35,7 @@ _AT_ONCE = 64
 
 def keep_integers_as_floats(graph: Graph) -> Graph:
     """Keep centered quantized values, and the sums of their products, as the floats in which they are computed."""
-    found = rewrite(rewrite(graph, _centered, _from_zero), _sums)
+    found = rewrite(rewrite(graph, _centered, _for_all, _from_zero), _sums)
     return graph if found is graph else drop_identities(found)
 
 
@@ -65,6 +65,59 @@ def _centered(r: Rewriter, node: Node) -> bool:
     attrs |= {"data_type": r.type(cast.operands[0]).data_type}
     r.add(QUANTIZE_DEQUANTIZE.name, (x,), attrs, nodes, node.outputs[0])
     return True
+
+
+def _for_all(r: Rewriter, node: Node) -> bool:
+    """Subtract the zero point in the quantization, if all consumers of the quantized value subtract it."""
+    if node.op not in (CAST.name, SUB.name, DEQUANTIZE_LINEAR.name) or r.type(node.outputs[0]).data_type != "float32":
+        return False
+    cast = r.made(node.operands[0], CAST.name) if node.op == SUB.name else None
+    quantize = r.made(cast.operands[0] if cast is not None else node.operands[0], QUANTIZE_LINEAR.name)
+    if quantize is None or not _is_read_centered(r, quantize):
+        return False
+    scale, zero = (r.number(value) for value in quantize.operands[1:])
+    assert zero is not None
+    if node.op == CAST.name and zero:
+        return False  # The subtractions that read it are replaced.
+    nodes = (quantize, node) if cast is None else (quantize, cast, node)
+    key = QUANTIZE_DEQUANTIZE.name, quantize.outputs[0]
+    if key not in r.remembered:
+        attrs = {"scale": scale, "zero_point": int(zero), "scaled": False, "data_type": r.type(quantize.outputs[0]).data_type}
+        r.remembered[key] = r.add(QUANTIZE_DEQUANTIZE.name, quantize.operands[:1], attrs, nodes[:1])
+    if node.op == DEQUANTIZE_LINEAR.name:
+        r.add(MUL.name, (r.remembered[key], node.operands[1]), {}, nodes, node.outputs[0])
+    else:
+        r.add(IDENTITY.name, (r.remembered[key],), {}, nodes, node.outputs[0])
+    return True
+
+
+def _is_read_centered(r: Rewriter, quantize: Node) -> bool:
+    """Return whether all nodes that read a quantized value subtract the zero point and compute in float32."""
+    x, scale, zero = quantize.operands
+    value = quantize.outputs[0]
+    numbers, readers = (r.number(scale), r.number(zero)), r.readers(value)
+    if numbers[0] is None or numbers[1] is None or not math.isfinite(numbers[0]) or r.type(x).data_type != "float32":
+        return False
+    inner = r.type(value).data_type in _NARROW and r.inner(value, len(readers))
+    return inner and all(_subtracts(r, reader, numbers[1]) for reader in readers)
+
+
+def _subtracts(r: Rewriter, reader: Node, zero: float) -> bool:
+    """Return whether a node subtracts a zero point, or casts integers for nodes that do."""
+    output = reader.outputs[0]
+    if r.type(output).data_type != "float32":
+        return False
+    if reader.op == DEQUANTIZE_LINEAR.name:
+        return r.type(reader.operands[1]).num_elements == 1 and r.number(reader.operands[2]) == zero
+    differences = r.readers(output)
+    same = r.inner(output, len(differences)) and all(
+        d.op == SUB.name
+        and d.operands[0] == output
+        and r.number(d.operands[1]) == zero
+        and r.type(d.outputs[0]) == r.type(output)
+        for d in differences
+    )
+    return reader.op == CAST.name and (same or not zero)
 
 
 def _from_zero(r: Rewriter, node: Node) -> bool:

@@ -60,7 +60,8 @@ def exact_sums(
         fitting += [(m, m, 1) for m in range(1, a_bits + 1) if most << -(-a_bits // m) <= 1 << EXACT_BITS]
     if not fitting:
         call.on_host(f"sums of {terms} products are not exact")
-    _, a_count, b_count = min(fitting)
+    # Of as many products, those with fewer digits of the second factor: if it is constant, each digit is a copy of it.
+    _, b_count, a_count = min((count, n, m) for count, m, n in fitting)
     total: MLOperand | None = None
     b_digits = digits(call, b, b_bits, b_count)
     for left, left_power in digits(call, a, a_bits, a_count):

@@ -330,7 +330,7 @@ class TfliteCall(NodeFacts, OperatorCall):
         """Return the tensor of an operand with an output's type, unless it is quantized: the operand has its elements."""
         record = self.output(index)
         assert record.dtype is not None
-        shape = tuple(int(d) for d in operand.shape)
+        shape = self._logical(operand, record, record.dtype)
         return TfliteTensor(shape=shape, dtype=record.dtype, operand=operand, quantization=record.quantization)
 
     def held(self, dtype: DType) -> OperandDataType:
@@ -340,16 +340,21 @@ class TfliteCall(NodeFacts, OperatorCall):
     def typed(self, operand: MLOperand, record: TensorRecord) -> TfliteTensor:
         """Return the tensor of an operand with the type of a record: numbers are quantized if the record is."""
         dtype = record.dtype if record.dtype is not None else FLOAT32
-        if dtype.kind == "c" and (not operand.shape or operand.shape[-1] != 2):
-            self.fail(f"its result {list(operand.shape)} is no pairs of numbers, as tensor '{record.name}' of complex64 is")
         tensor = TfliteTensor(shape=(), dtype=dtype, quantization=record.quantization)
         if operand.data_type in ("float32", "float16") and tensor.is_quantized:
             operand = self.quantized(operand, record)
         tensor.operand = self.cast(operand, self.held(dtype))
-        tensor.shape = tuple(int(d) for d in operand.shape)
-        if dtype.kind == "c":
-            tensor.shape = tensor.shape[:-1]
+        tensor.shape = self._logical(operand, record, dtype)
         return tensor
+
+    def _logical(self, operand: MLOperand, record: TensorRecord, dtype: DType) -> tuple[int, ...]:
+        """Return the shape of the tensor that an operand holds."""
+        shape = tuple(int(d) for d in operand.shape)
+        if dtype.kind != "c":
+            return shape
+        if not shape or shape[-1] != 2:
+            self.fail(f"its result {list(shape)} is no pairs of numbers, as tensor '{record.name}' of complex64 is")
+        return shape[:-1]
 
 
 def rounded_away(array: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from webnn_wgpu import MLOperand
 
+from ...common.held import held_shape
 from ..call import TfliteCall
 from ..tensors import TfliteTensor
 from ._registry import Result, lowers
@@ -34,7 +35,7 @@ def reshaped(call: TfliteCall, shape: Sequence[int]) -> Result:
         return TfliteTensor.known(tensor.array.reshape(shape))
     if tensor.operand is None and tensor.feed is not None and tuple(shape) == tensor.shape and call.same(0):
         return TfliteTensor(shape=tensor.shape, dtype=tensor.dtype, feed=tensor.feed)
-    return call.bare(call.reshape(call.moved(0), shape))
+    return call.bare(call.reshape(call.moved(0), held_shape(tuple(shape), tensor.dtype)))
 
 
 @lowers(RESHAPE=1, empty=True)
@@ -83,6 +84,7 @@ def transpose(call: TfliteCall) -> Result:
     if sorted(order) != list(range(call.tensor(0).rank)):
         call.fail(f"{order} is no order of {call.tensor(0).rank} dimensions")
     x = call.moved(0)
+    order = [*order, *range(len(order), len(x.shape))]  # a complex number stays a pair
     return call.bare(call.transpose(x, order) if order != sorted(order) else call.build.identity(x))
 
 
@@ -107,7 +109,8 @@ def pack(call: TfliteCall) -> Result:
     axis = call.axis(int(call.option("Axis")), rank + 1)
     shape = list(call.shape(0))
     shape.insert(axis, 1)
-    return call.bare(call.build.concat([call.reshape(call.moved(i), shape) for i in range(len(call))], axis))
+    held = held_shape(tuple(shape), call.tensor(0).dtype)
+    return call.bare(call.build.concat([call.reshape(call.moved(i), held) for i in range(len(call))], axis))
 
 
 @lowers(UNPACK=6)
