@@ -40,6 +40,8 @@ class Constants:
         """Return whether a tensor is a constant."""
         if record.is_variable:
             return False
+        if record.is_empty:
+            return True
         return bool(record.external) or (record.buffer > 0 and self._file.buffers[record.buffer][1] > 0)
 
     def array(self, subgraph: int, record: TensorRecord) -> Array:

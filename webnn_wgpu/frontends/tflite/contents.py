@@ -99,6 +99,7 @@ class TensorRecord:
         buffer: the number of its buffer.
         external: the number of its external buffer, 0 without one.
         is_variable: whether it keeps its elements from run to run.
+        is_empty: whether it is a constant without elements: nothing computes it.
         quantization: the mapping of its integers to numbers.
         sparsity: its storage, if it is sparse.
     """
@@ -112,6 +113,7 @@ class TensorRecord:
     buffer: int = 0
     external: int = 0
     is_variable: bool = False
+    is_empty: bool = False
     quantization: Quantization | None = None
     sparsity: Sparsity | None = None
 

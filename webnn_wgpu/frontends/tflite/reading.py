@@ -11,6 +11,7 @@ import mmap
 import os
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -248,10 +249,11 @@ class _Reader:
                 )
             )
         inputs, outputs = self.numbers(record.InputsAsNumpy()), self.numbers(record.OutputsAsNumpy())
+        given = {*inputs, *(number for operator in operators for number in operator.outputs)}
         return SubgraphRecord(
             index=index,
             name=self.text(record.Name()),
-            tensors=tensors,
+            tensors=tuple(t if t.index in given else replace(t, is_empty=t.shape is not None and not t.size) for t in tensors),
             operators=tuple(operators),
             inputs=checked(inputs, f"the inputs of subgraph {index}"),
             outputs=checked(outputs, f"the outputs of subgraph {index}"),
