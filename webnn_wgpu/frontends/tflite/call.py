@@ -273,6 +273,16 @@ class TfliteCall(NodeFacts, OperatorCall):
             function: returns the results of float64 numbers.
             index: the input.
         """
+        return self.step_table(lambda steps, x, y: rounded_away(function(x.scale * steps) / y.scale), index)
+
+    def step_table(self, function: Callable[[Array, Quantization, Quantization], Array], index: int = 0) -> MLOperand | None:
+        """Return a function of the integers of a tensor of 8 bits as a table of 256 results. None for other tensors.
+
+        Args:
+            function: returns whole numbers of steps from the output's zero point, for numbers of steps from the input's, and
+                the quantizations of both.
+            index: the input.
+        """
         tensor, record = self.tensor(index), self.output()
         result = record.quantization
         eight = ("int8", "uint8")
@@ -283,9 +293,9 @@ class TfliteCall(NodeFacts, OperatorCall):
         low, high = RANGES[tensor.dtype.name]
         steps = np.arange(low, high + 1, dtype=np.float64)
         with np.errstate(all="ignore"):
-            numbers = function(tensor.quantization.scale * (steps - tensor.quantization.zero_point))
             least, most = RANGES[record.dtype.name]
-            rounded = np.nan_to_num(rounded_away(numbers / result.scale) + result.zero_point, nan=least)
+            counts = function(steps - tensor.quantization.zero_point, tensor.quantization, result)
+            rounded = np.nan_to_num(counts + result.zero_point, nan=least)
         entries = np.clip(rounded, least, most)
         places = self.cast(self.operand(index), "int32")
         if low:

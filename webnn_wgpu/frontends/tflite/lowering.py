@@ -139,7 +139,7 @@ class TfliteLowering(TfliteOperands):
                 continue
             if isinstance(item, TfliteTensor):
                 if item.array is not None or item.feed is not None or item.handle is not None:
-                    item = replace(item, quantization=output.record.quantization, real=None, name="")
+                    item = replace(item, quantization=output.record.quantization, real=None, whole=None, name="")
                 self._tensors[output] = item
             else:
                 self._tensors[output] = call.typed(item, output.record)

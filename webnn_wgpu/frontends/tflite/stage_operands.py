@@ -50,6 +50,7 @@ class TfliteOperands(StageLowering[TfliteModule, TfliteValue, TfliteNode, Tflite
         self._variables = variables
         self._current: dict[VariableKey, TfliteTensor] = {}
         self._assigned: dict[VariableKey, None] = {}
+        self._stored: dict[tuple[int, int], TfliteTensor] = {}
         for value, key in result.handles.items():
             self._tensors[value] = TfliteTensor(shape=(), dtype=np.dtype(np.int32), handle=key)
 
@@ -70,8 +71,12 @@ class TfliteOperands(StageLowering[TfliteModule, TfliteValue, TfliteNode, Tflite
                 dtype = record.dtype if record.dtype is not None else np.dtype(np.float32)
                 self._tensors[value] = self.variable(value.variable, (shape, dtype), record.quantization)
             else:
-                array = self.module.initializer(value)
-                self._tensors[value] = TfliteTensor.known(array, record.quantization, record.name)
+                # The uses of a subgraph, such as the rounds of an unrolled loop, share its constants and their operands.
+                key = value.subgraph, record.index
+                if key not in self._stored:
+                    array = self.module.initializer(value)
+                    self._stored[key] = TfliteTensor.known(array, record.quantization, record.name)
+                self._tensors[value] = self._stored[key]
         return self._tensors[value]
 
     def _absent(self, value: TfliteValue) -> bool:

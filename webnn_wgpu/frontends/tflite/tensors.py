@@ -79,11 +79,13 @@ class TfliteTensor(LoweredTensor[TfliteValue]):
     Attributes:
         quantization: the mapping of its integers to numbers.
         real: the operand of its numbers, if it is quantized, after the first request.
+        whole: the operand of its integers as floats, after the first request.
         handle: the key of the variable that the tensor refers to, if it is a resource.
     """
 
     quantization: Quantization | None = None
     real: MLOperand | None = None
+    whole: MLOperand | None = None
     handle: VariableKey | None = None
 
     @classmethod

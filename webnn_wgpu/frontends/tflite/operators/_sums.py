@@ -27,6 +27,33 @@ def sums_integers(call: TfliteCall, x: int, w: int) -> bool:
     return narrow and whole and not blocks and y.quantization is not None and y.dtype is not None and y.dtype.name in RANGES
 
 
+def counts_steps(call: TfliteCall, *inputs: int) -> bool:
+    """Return whether inputs and the output are quantized to 8 bits with one scale each."""
+    record = call.output()
+    if record.quantization is None or not record.quantization.is_whole or record.dtype is None:
+        return False
+    tensors = [call.tensor(i) for i in inputs]
+    narrow = record.dtype.name in EIGHT and all(t.is_quantized and t.dtype.name in EIGHT for t in tensors)
+    return narrow and all(t.quantization is not None and t.quantization.is_whole for t in tensors)
+
+
+def counted(call: TfliteCall, index: int) -> MLOperand:
+    """Return an input's steps from its zero point as float32."""
+    return centered(call, call.tensor(index))[0]
+
+
+def in_steps(call: TfliteCall, *inputs: int) -> float:
+    """Return the product of the scales of inputs in steps of the output."""
+    record = call.output()
+    assert record.quantization is not None
+    scale = np.float32(1)
+    for index in inputs:
+        quantization = call.tensor(index).quantization
+        assert quantization is not None
+        scale = scale * np.float32(quantization.scale)
+    return float(scale / np.float32(record.quantization.scale))
+
+
 def centered(call: TfliteCall, tensor: TfliteTensor, operand: MLOperand | None = None) -> tuple[MLOperand, int]:
     """Return a quantized tensor minus its zero point as float32, and the number of bits of its magnitude.
 
@@ -77,7 +104,9 @@ def whole_weights(call: TfliteCall, index: int, axis: int) -> tuple[MLOperand, A
     if not symmetric or quantization is None:
         return call.floats(index), None
     call.along(tensor, quantization)
-    return call.cast(call.lowering.hold(tensor), "float32"), quantization.scales
+    if tensor.whole is None:
+        tensor.whole = call.cast(call.lowering.hold(tensor), "float32")
+    return tensor.whole, quantization.scales
 
 
 def scaled_sums(call: TfliteCall, sums: MLOperand, scales: Array | None, bias: MLOperand | None) -> MLOperand:
@@ -140,12 +169,11 @@ def rounded_steps(call: TfliteCall, steps: MLOperand) -> MLOperand:
     point = record.quantization.zero_point
     held = call.held(record.dtype)
     zero = call.constant(np.full(ones, point), held)
-    y = call.build.quantize_linear(steps, call.constant(np.ones(ones), "float32"), zero)
     low, high = step_limits(call)
-    least, most = RANGES[record.dtype.name]
-    if held == record.dtype.name and (low, high) == (least, most):
-        return y
-    return call.build.clamp(y, min_value=low, max_value=high)
+    if held != record.dtype.name or (low, high) != RANGES[record.dtype.name]:
+        # Limits that are whole numbers give the same before the rounding, which the kernel of the product can do then.
+        steps = call.build.clamp(steps, min_value=low - point, max_value=high - point)
+    return call.build.quantize_linear(steps, call.constant(np.ones(ones), "float32"), zero)
 
 
 def step_limits(call: TfliteCall) -> tuple[int, int]:

@@ -12,7 +12,9 @@ from webnn_wgpu import MLOperand
 
 from ...common.held import Array
 from ..call import TfliteCall
+from ..contents import Quantization
 from ._registry import Result, lowers
+from ._sums import counted, counts_steps, in_steps, rounded_steps
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
@@ -95,18 +97,30 @@ def gelu(call: TfliteCall) -> Result:
     return gelu_tanh(call, x) if approximate else call.build.gelu(x)
 
 
-@lowers(LEAKY_RELU=2, note="8 bits: a table of 256 results")
+@lowers(LEAKY_RELU=2, note="8 bits: a table of 256 results, those of XNNPACK")
 def leaky_relu(call: TfliteCall) -> Result:
     """X where x is positive, else alpha * x."""
     alpha = float(call.option("Alpha", 0.0))
-    table = call.table(lambda x: np.where(x < 0, alpha * x, x))
+
+    def counts(steps: Array, x: Quantization, y: Quantization) -> Array:
+        # XNNPACK's slopes are multiples of 1/256, and halves are rounded up.
+        ratio = np.float32(x.scale) / np.float32(y.scale)
+        slopes = np.rint(256 * np.float64(np.where(steps < 0, ratio * np.float32(alpha), ratio)))
+        return np.floor(steps * slopes / 256 + 0.5)
+
+    table = call.step_table(counts)
     return table if table is not None else call.build.leaky_relu(call.real(0), alpha=alpha)
 
 
 @lowers(PRELU=1)
 def prelu(call: TfliteCall) -> Result:
     """X where x is positive, else alpha * x. Alpha broadcasts from the right."""
-    return call.build.prelu(call.real(0), call.real(1))
+    if not counts_steps(call, 0, 1):
+        return call.build.prelu(call.real(0), call.real(1))
+    b, x = call.build, counted(call, 0)
+    above = b.mul(x, call.like(in_steps(call, 0), x))
+    below = b.mul(b.mul(x, counted(call, 1)), call.like(in_steps(call, 0, 1), x))
+    return call.bare(rounded_steps(call, b.where(b.lesser(x, call.like(0, x)), below, above)))
 
 
 @lowers(CAST=9, doubles=True)

@@ -9,6 +9,7 @@ from webnn_wgpu import MLOperand
 
 from ..call import TfliteCall
 from ._registry import Result, lowers
+from ._sums import counted, counts_steps, in_steps, rounded_steps
 
 Binary = Callable[[TfliteCall, MLOperand, MLOperand], MLOperand]
 FLOATS = ("float32", "float16")
@@ -60,10 +61,21 @@ ARITHMETIC: dict[str, tuple[int, Binary]] = {
 """Operators whose quantized operands are computed as numbers and rounded once."""
 
 
+def _steps(call: TfliteCall, function: Binary) -> MLOperand:
+    """Return a sum, a difference or a product in steps of the output, which needs no division."""
+    a, b = counted(call, 0), counted(call, 1)
+    if call.node.record.name == "MUL":
+        return call.build.mul(function(call, a, b), call.like(in_steps(call, 0, 1), a))
+    return function(call, *(call.build.mul(x, call.like(in_steps(call, i), x)) for i, x in enumerate((a, b))))
+
+
 @lowers({name: version for name, (version, _) in ARITHMETIC.items()}, note="quantized: in floats, rounded once")
 def arithmetic(call: TfliteCall) -> Result:
     """Arithmetic with a fused activation."""
-    _, function = ARITHMETIC[call.node.record.name]
+    name = call.node.record.name
+    _, function = ARITHMETIC[name]
+    if name in ("ADD", "SUB", "MUL") and counts_steps(call, 0, 1):
+        return call.bare(rounded_steps(call, _steps(call, function)))
     return call.activated(function(call, call.real(0), call.real(1)))
 
 
