@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -22,6 +22,9 @@ from .calls import OnHost
 from .held import Array, encode, held_shape, held_type
 from .module import ModelModule
 from .stages import Feed, Inline, Lowered, LoweredTensor, NodeT, ValueNeeded, ValueT, resolve
+
+MOST_COMPARED = 4096
+"""The maximum number of bytes of constants that are compared by their elements."""
 
 ModuleT = TypeVar("ModuleT", bound=ModelModule[Any, Any])
 TensorT = TypeVar("TensorT", bound=LoweredTensor[Any])
@@ -53,7 +56,7 @@ class StageLowering(ABC, Generic[ModuleT, ValueT, NodeT, TensorT, LoweredT]):
         self._missing = set(missing)
         self._tensors: dict[ValueT, TensorT] = {v: self._fed(v, feed) for v, feed in self._feeds.items()}
         self._tensors.update(known)
-        self._constants: dict[int, tuple[Array, MLOperand]] = {}
+        self._constants: dict[Hashable, tuple[Array, MLOperand]] = {}
         self._leaves: set[MLOperand] = set()
 
     @abstractmethod
@@ -201,12 +204,18 @@ class StageLowering(ABC, Generic[ModuleT, ValueT, NodeT, TensorT, LoweredT]):
         return name, operand
 
     def constant(self, array: Array, name: str = "") -> MLOperand:
-        """Return a constant operand, one for each array. The name is that of an initializer.
+        """Return a constant operand, one for each array, and for small arrays of equal elements without a name.
+
+        Args:
+            array: the elements.
+            name: the name of an initializer.
 
         Raises:
             OnHost: the array has no elements.
         """
-        if id(array) not in self._constants:
+        shared = not name and array.nbytes <= MOST_COMPARED
+        key = (array.dtype, array.shape, array.tobytes()) if shared else id(array)
+        if key not in self._constants:
             if not array.size:
                 raise OnHost("an input has no elements")
             fixed = np.ascontiguousarray(array).reshape(array.shape)
@@ -214,5 +223,5 @@ class StageLowering(ABC, Generic[ModuleT, ValueT, NodeT, TensorT, LoweredT]):
             operand = self.builder.constant(fixed)
             name_constant(operand, name)
             self._leaves.add(operand)
-            self._constants[id(array)] = (array, operand)
-        return self._constants[id(array)][1]
+            self._constants[key] = (array, operand)
+        return self._constants[key][1]
