@@ -13,13 +13,17 @@ from tests.unit.rewrites import normal
 from webnn_wgpu.core.data_types import DATA_TYPES
 from webnn_wgpu.costs import Target
 from webnn_wgpu.passes import run_passes
-from webnn_wgpu.passes.narrow_weights import holds_bytes, keep_weights_narrow
+from webnn_wgpu.passes.narrow_weights import holds_bytes, holds_halves, keep_weights_narrow
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 
 if TYPE_CHECKING:
     from webnn_wgpu.ir.graph import Array, Graph
     from webnn_wgpu.runtime.device import Device
+
+
+UNITS = {"int8": 1.0, "float16": 0.5}
+"""The data types that hold whole numbers up to 128 times a unit, and no narrower one does."""
 
 
 def steps(*shape: int, most: int = 127) -> Array:
@@ -35,15 +39,16 @@ def product(op: str, x: Array, weights: Array, **attrs: Any) -> tuple[Sketch, Gr
     return s, s.graph(s.apply("relu", y))
 
 
-def convolution(channels: int, outputs: int, taps: int, **attrs: Any) -> tuple[Sketch, Graph]:
+def convolution(channels: int, outputs: int, taps: int, unit: float = 1, **attrs: Any) -> tuple[Sketch, Graph]:
     attrs = {"input_layout": "nhwc", "filter_layout": "ohwi", "padding": (taps // 2,) * 4, **attrs}
-    return product("conv2d", np.rint(8 * normal(1, 7, 9, channels)), steps(outputs, taps, taps, channels), **attrs)
+    return product("conv2d", np.rint(8 * normal(1, 7, 9, channels)), unit * steps(outputs, taps, taps, channels), **attrs)
 
 
 def types_of_weights(graph: Graph) -> set[str]:
     return {graph.type(value).data_type for value in graph.constants}
 
 
+@pytest.mark.parametrize("data_type", UNITS)
 @pytest.mark.parametrize(
     ("variant", "K", "N", "transposed"),
     [
@@ -55,20 +60,26 @@ def types_of_weights(graph: Graph) -> set[str]:
         ("plain", 38, 31, True),
     ],
 )
-def test_every_kernel_of_products_reads_bytes(device: Device, variant: str, K: int, N: int, transposed: bool) -> None:
-    x = np.rint(8 * normal(9, K))
-    s, graph = product("gemm", x, steps(N, K), b_transpose=True) if transposed else product("matmul", x, steps(K, N))
-    assert types_of_weights(keep_weights_narrow(graph)) == {"int8"}
+def test_every_kernel_of_products_reads_narrow_weights(
+    device: Device, variant: str, K: int, N: int, transposed: bool, data_type: str
+) -> None:
+    x, unit = np.rint(8 * normal(9, K)), UNITS[data_type]
+    weights = unit * (steps(N, K) if transposed else steps(K, N))
+    s, graph = product("gemm", x, weights, b_transpose=True) if transposed else product("matmul", x, weights)
+    assert types_of_weights(keep_weights_narrow(graph)) == {data_type}
     assert_same(run_graph(device, graph, s.feeds, forced={graph.nodes[0].op: variant}), interpret(graph, s.feeds))
 
 
+@pytest.mark.parametrize("data_type", UNITS)
 @pytest.mark.parametrize(
     ("variant", "channels", "outputs"),
     [("implicit", 12, 16), ("implicit", 13, 18), ("tiled", 12, 16), ("tiled", 13, 18), ("plain", 13, 18), ("winograd", 12, 16)],
 )
-def test_every_kernel_of_convolutions_reads_bytes(device: Device, variant: str, channels: int, outputs: int) -> None:
-    s, graph = convolution(channels, outputs, 3)
-    assert types_of_weights(keep_weights_narrow(graph)) == {"int8"}
+def test_every_kernel_of_convolutions_reads_narrow_weights(
+    device: Device, variant: str, channels: int, outputs: int, data_type: str
+) -> None:
+    s, graph = convolution(channels, outputs, 3, UNITS[data_type])
+    assert types_of_weights(keep_weights_narrow(graph)) == {data_type}
     assert_same(run_graph(device, graph, s.feeds, forced={"conv2d": variant}), interpret(graph, s.feeds))
 
 
@@ -101,8 +112,8 @@ def output() -> Graph:
 @pytest.mark.parametrize(
     ("reason", "graph"),
     [
-        ("too large for a byte", product("matmul", normal(4, 40), steps(40, 40, most=128))[1]),
-        ("no whole numbers", product("matmul", normal(4, 40), steps(40, 40) + 0.5)[1]),
+        ("too many digits for float16", product("matmul", normal(4, 40), steps(40, 40, most=4096))[1]),
+        ("too large for float16", product("matmul", normal(4, 40), 1024 * steps(40, 40))[1]),
         ("one element is no whole number", product("matmul", normal(4, 80), np.vstack([steps(79, 80), normal(1, 80)]))[1]),
         ("few elements", product("matmul", normal(4, 10), steps(10, 10))[1]),
         ("another node reads it", shared()),
@@ -138,3 +149,13 @@ def test_bytes_are_whole_numbers_in_their_range() -> None:
             array = steps(80, 80)
             array.flat[place] = other
             assert not holds_bytes(array)
+
+
+def test_numbers_of_float16_are_those_that_keep_their_digits() -> None:
+    assert holds_halves(0.5 * steps(80, 80))
+    assert holds_halves(np.float32(2.0**-24) * steps(80, 80))
+    for other in (np.nan, np.inf, 2049.0, 65536.0, 2.0**-25):
+        for place in (0, 5000):
+            array = 0.5 * steps(80, 80)
+            array.flat[place] = other
+            assert not holds_halves(array)
