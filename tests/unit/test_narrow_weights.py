@@ -83,6 +83,19 @@ def test_every_kernel_of_convolutions_reads_narrow_weights(
     assert_same(run_graph(device, graph, s.feeds, forced={"conv2d": variant}), interpret(graph, s.feeds))
 
 
+@pytest.mark.parametrize("data_type", UNITS)
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("variant", ["implicit", "tiled", "plain"])
+def test_every_kernel_of_transposed_convolutions_reads_narrow_weights(
+    device: Device, variant: str, stride: int, data_type: str
+) -> None:
+    x, weights = np.rint(8 * normal(1, 7, 9, 12)), UNITS[data_type] * steps(16, 3, 3, 12)
+    options = {"input_layout": "nhwc", "filter_layout": "ohwi", "strides": (stride, stride)}
+    s, graph = product("convTranspose2d", x, weights, **options)
+    assert types_of_weights(keep_weights_narrow(graph)) == {data_type}
+    assert_same(run_graph(device, graph, s.feeds, forced={"convTranspose2d": variant}), interpret(graph, s.feeds))
+
+
 @pytest.mark.parametrize("record", ["nvidia", "lavapipe"])
 def test_bytes_take_a_quarter_of_the_memory(record: str) -> None:
     target = Target.of(caps_of(record))

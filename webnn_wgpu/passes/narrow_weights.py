@@ -10,8 +10,11 @@ import numpy as np
 from ..ir.graph import Array, Graph, Node, frozen_array
 from ..ir.types import TensorType
 from ..ops.conv2d import CONV2D
+from ..ops.conv_transpose2d import CONV_TRANSPOSE2D
 from ..ops.gemm import GEMM
 from ..ops.matmul import MATMUL
+
+_CONVOLUTIONS = (CONV2D.name, CONV_TRANSPOSE2D.name)
 
 _RANGE = np.iinfo(np.int8)
 
@@ -75,11 +78,11 @@ def _whole(part: Array) -> bool:
 
 def _multiplies_by(graph: Graph, node: Node, value: int) -> bool:
     """Return whether a node is a product of float32, and a value is its right factor."""
-    if node.op not in (MATMUL.name, GEMM.name, CONV2D.name) or node.operands.count(value) != 1 or node.operands[1] != value:
+    if node.op not in (MATMUL.name, GEMM.name, *_CONVOLUTIONS) or node.operands.count(value) != 1 or node.operands[1] != value:
         return False
     if graph.type(node.operands[0]).data_type != "float32":
         return False
-    if node.op != CONV2D.name:
+    if node.op not in _CONVOLUTIONS:
         return True
     # The kernel of one input channel per group reads few weights, each as often as there are pixels.
     layout: str = node.attrs["filter_layout"]

@@ -116,6 +116,14 @@ def scaled_sums(call: TfliteCall, sums: MLOperand, scales: Array | None, bias: M
     return sums if bias is None else call.build.add(sums, bias)
 
 
+def weighted(call: TfliteCall, x: MLOperand, index: int, addend: MLOperand | None = None) -> MLOperand:
+    """Return float32 rows times the transposed weights of an input, [outputs, inputs], plus an addend."""
+    weights, scales = whole_weights(call, index, 0)
+    if scales is None:
+        return call.build.gemm(x, weights, c=addend, b_transpose=True)
+    return scaled_sums(call, call.build.gemm(x, weights, b_transpose=True), scales, addend)
+
+
 def magnitude(tensor: TfliteTensor, axes: Sequence[int]) -> int | None:
     """Return the maximum sum over axes of the magnitudes of a constant minus its zero point. None for other tensors."""
     quantization = tensor.quantization

@@ -11,7 +11,7 @@ from webnn_wgpu import MLOperand
 from ..call import TfliteCall
 from ..tensors import PACKED, TfliteTensor
 from ._registry import Result, lowers
-from ._sums import centered, integer_sums, magnitude, rescaled, scaled_sums, scales_of, sums_integers, whole_weights
+from ._sums import centered, integer_sums, magnitude, rescaled, scales_of, sums_integers, weighted
 
 
 @lowers(FULLY_CONNECTED=14, note="8 bits: integer sums, one rounding; float activations: weights stay packed")
@@ -39,13 +39,8 @@ def fully_connected(call: TfliteCall) -> Result:
         assert result.operand is not None
         return call.bare(call.reshape(result.operand, final))
     x = call.reshape(call.floats(0), rows)
-    w, scales = whole_weights(call, 1, 0)
     bias = call.reshape(call.floats(2), [out]) if call.has(2) else None
-    if scales is None:
-        y = call.build.gemm(x, w, c=bias, b_transpose=True)
-    else:
-        y = scaled_sums(call, call.build.gemm(x, w, b_transpose=True), scales, bias)
-    return call.reshape(call.activated(y), final)
+    return call.reshape(call.activated(weighted(call, x, 1, bias)), final)
 
 
 def _integer_product(call: TfliteCall, a: tuple[MLOperand, int], weights: TfliteTensor) -> MLOperand:

@@ -10,6 +10,7 @@ from webnn_wgpu import MLOperand
 from ..call import TfliteCall
 from ..contents import TensorRecord
 from ._registry import Result, lowers
+from ._sums import weighted
 
 GATES = ("input", "forget", "cell", "output")
 
@@ -86,9 +87,9 @@ class LstmSteps:
         """Return the products of all time steps with the weights of each gate: [steps * batch, units]."""
         call, found = self.call, list[MLOperand | None]([None] * 4)
         for g in self.gates:
-            y = call.build.gemm(x, call.floats(self.at.weights + g), c=self._bias(g), b_transpose=True)
+            y = weighted(call, x, self.at.weights + g, self._bias(g))
             if auxiliary is not None and call.has(self.at.auxiliary + g):
-                y = call.build.gemm(auxiliary, call.floats(self.at.auxiliary + g), c=y, b_transpose=True)
+                y = weighted(call, auxiliary, self.at.auxiliary + g, y)
             found[g] = y
         return found
 
@@ -98,7 +99,7 @@ class LstmSteps:
 
     def _gate(self, gate: int, sums: MLOperand, hidden: MLOperand, peephole: tuple[int, MLOperand] | None) -> MLOperand:
         call, b = self.call, self.call.build
-        y = b.gemm(hidden, call.floats(self.at.recurrent + gate), c=sums, b_transpose=True)
+        y = weighted(call, hidden, self.at.recurrent + gate, sums)
         if peephole is not None and call.has(self.at.peepholes + peephole[0]):
             y = b.add(y, b.mul(peephole[1], call.floats(self.at.peepholes + peephole[0])))
         if self.normalized:
@@ -125,7 +126,7 @@ class LstmSteps:
         hidden = b.mul(gate(3, (2, cell)), call.activate(cell, call.activation))
         if call.has(self.at.projection):
             bias = call.floats(self.at.projection + 1) if call.has(self.at.projection + 1) else None
-            hidden = b.gemm(hidden, call.floats(self.at.projection), c=bias, b_transpose=True)
+            hidden = weighted(call, hidden, self.at.projection, bias)
             if self.projection_clip > 0:
                 hidden = b.clamp(hidden, min_value=-self.projection_clip, max_value=self.projection_clip)
         return self.kept(hidden, self.at.hidden), cell
@@ -246,14 +247,14 @@ class RnnSteps:
         call, b, at = self.call, self.call.build, self.weights
         steps, batch = int(x.shape[0]), int(x.shape[1])
         flat = call.reshape(x, [steps * batch, int(x.shape[2])])
-        sums = b.gemm(flat, call.floats(at), c=call.floats(at + 2), b_transpose=True)
+        sums = weighted(call, flat, at, call.floats(at + 2))
         if auxiliary is not None and self.auxiliary >= 0 and call.has(self.auxiliary):
             other = call.reshape(auxiliary, [steps * batch, int(auxiliary.shape[2])])
-            sums = b.gemm(other, call.floats(self.auxiliary), c=sums, b_transpose=True)
+            sums = weighted(call, other, self.auxiliary, sums)
         parts = b.split(sums, [batch] * steps, axis=0) if steps > 1 else [sums]
         hidden, found = call.floats(at + 3), dict[int, MLOperand]()
         for t in reversed(range(steps)) if backward else range(steps):
-            y = b.gemm(hidden, call.floats(at + 1), c=parts[t], b_transpose=True)
+            y = weighted(call, hidden, at + 1, parts[t])
             hidden = call.activate(y, call.activation)
             found[t] = call.reshape(hidden, [1, *hidden.shape])
         call.update(at + 3, hidden)
@@ -296,7 +297,7 @@ def svdf(call: TfliteCall) -> Result:
     batch, filters, memory = call.shape(0)[0], call.shape(1)[0], call.shape(2)[1]
     if ranks < 1 or filters % ranks:
         call.fail(f"{filters} filters of rank {ranks}")
-    features = b.gemm(call.floats(0), call.floats(1), b_transpose=True)
+    features = weighted(call, call.floats(0), 1)
     state = call.reshape(call.floats(4), [batch, filters, memory])
     newest = call.reshape(features, [batch, filters, 1])
     if memory > 1:
