@@ -358,7 +358,9 @@ def _depthwise_call(low: Lowering, size: ConvolutionSize, calls: list[KernelCall
         columns = 2 * QUAD if width >= costs.wide_taps and out_width > QUAD else QUAD
         pixels.insert(0, (2 if out_height > 1 and width and step == 1 else 1, columns))
     rows, columns = costs.depthwise_pixels(size, step, pixels)
-    height = size.kernel[0] if width and costs.writes_out_taps(size.taps, rows * columns) else 0
+    # The four channels of a quad read an element each where a group has several of them: four times the code of a tap.
+    loads = size.taps * (QUAD if multiplied and size.nhwc else 1)
+    height = size.kernel[0] if width and costs.writes_out_taps(loads, rows * columns) else 0
     weights = filter_in(low, size, "hwigo", calls)
     packing = _tap_texture(low, size) if size.nhwc and whole else None
     if packing:
