@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -19,7 +20,9 @@ from .flags import WEBNN, flags, ignored, interpreter_of, model_file, switch, we
 
 HEADINGS = ("node type", "start", "first", "avg ms", "%", "cdf%", "times called", "name")
 
-Inputs = dict[int, Array]
+Inputs = dict[str, Array]
+
+MEGABYTE = 1 << 20
 
 
 def _parts(text: str, separator: str = ":") -> list[str]:
@@ -62,32 +65,90 @@ def _files(text: str) -> dict[str, Path]:
     return found
 
 
-def inputs_of(interpreter: Any, ranges: dict[str, tuple[float, float]], files: dict[str, Path], seed: int = 0) -> Inputs:
-    """Return random elements for the inputs, or those of files, by the numbers of the tensors."""
+class Subject:
+    """What is measured: a model, or one of its signatures.
+
+    Args:
+        interpreter: the interpreter of the model.
+        signature: the key of the signature. Without it, the inputs have the names of their tensors.
+    """
+
+    def __init__(self, interpreter: Any, signature: str) -> None:
+        self._interpreter, self._runner = interpreter, None
+        if signature:
+            known = interpreter.get_signature_list()
+            if signature not in known:
+                raise click.BadParameter(f"the model has {', '.join(known) or 'none'}", param_hint="--signature_to_run_for")
+            self._runner: Any = interpreter.get_signature_runner(signature)
+        self._feeds: Inputs = {}
+        self._results: list[Array] = []
+
+    def inputs(self) -> dict[str, dict[str, Any]]:
+        """Return the details of the inputs, by name."""
+        if self._runner is not None:
+            return self._runner.get_input_details()
+        return {details["name"]: details for details in self._interpreter.get_input_details()}
+
+    def feed(self, feeds: Inputs) -> None:
+        """Set the inputs of all runs."""
+        self._feeds = feeds
+        if self._runner is None:
+            for name, details in self.inputs().items():
+                self._interpreter.set_tensor(details["index"], feeds[name])
+
+    def run(self) -> None:
+        """Run once. A signature's run copies its inputs and outputs, as programs that use it do."""
+        if self._runner is None:
+            self._interpreter.invoke()
+        else:
+            self._results = list(self._runner(**self._feeds).values())
+
+    def outputs(self) -> list[Array]:
+        """Return the outputs of the last run."""
+        if self._runner is not None:
+            return self._results
+        return [self._interpreter.get_tensor(d["index"]) for d in self._interpreter.get_output_details()]
+
+
+def inputs_of(
+    described: dict[str, dict[str, Any]], ranges: dict[str, tuple[float, float]], files: dict[str, Path], seed: int = 0
+) -> Inputs:
+    """Return random elements for the inputs, or those of files, by the names of the inputs."""
     rng = np.random.default_rng(seed)
     found: Inputs = {}
-    for details in interpreter.get_input_details():
-        name, dtype, shape = details["name"], np.dtype(details["dtype"]), tuple(map(int, details["shape"]))
+    for name, details in described.items():
+        dtype, shape = np.dtype(details["dtype"]), tuple(map(int, details["shape"]))
         if name in files:
             data = np.fromfile(files[name], dtype)
             if data.size != int(np.prod(shape)):
                 raise click.ClickException(f"{files[name]} has {data.size} elements; input '{name}' has {int(np.prod(shape))}")
-            found[details["index"]] = data.reshape(shape)
+            found[name] = data.reshape(shape)
         elif name in ranges:
-            found[details["index"]] = np.asarray(rng.uniform(*ranges[name], shape)).astype(dtype)
+            found[name] = np.asarray(rng.uniform(*ranges[name], shape)).astype(dtype)
         elif dtype.kind == "f":
-            found[details["index"]] = np.asarray(rng.uniform(-0.5, 0.5, shape)).astype(dtype)
+            found[name] = np.asarray(rng.uniform(-0.5, 0.5, shape)).astype(dtype)
         elif dtype.kind == "b":
-            found[details["index"]] = np.asarray(rng.integers(0, 2, shape)).astype(dtype)
+            found[name] = np.asarray(rng.integers(0, 2, shape)).astype(dtype)
         else:
             limits = np.iinfo(dtype)
             low, high = max(limits.min, -128), min(limits.max, 99 if dtype.itemsize > 1 else 255)
-            found[details["index"]] = np.asarray(rng.integers(low, high, shape, endpoint=True)).astype(dtype)
+            found[name] = np.asarray(rng.integers(low, high, shape, endpoint=True)).astype(dtype)
     return found
 
 
-def timed_runs(run: Callable[[], object], least: int, least_seconds: float, most_seconds: float, pause: float) -> list[float]:
-    """Return the microseconds of runs: so many, then more until the time is over."""
+def timed_runs(
+    run: Callable[[], object], least: int, least_seconds: float, most_seconds: float, pause: float = 0, rate: float = 0
+) -> list[float]:
+    """Return the microseconds of runs: so many, then more until the time is over.
+
+    Args:
+        run: runs once.
+        least: the least number of runs.
+        least_seconds: the least time.
+        most_seconds: the time after which no run begins.
+        pause: seconds between two runs.
+        rate: the number of runs per second, which a late run tries to catch up with. It replaces `pause`.
+    """
     times: list[float] = []
     begin = time.perf_counter()
     while len(times) < least or time.perf_counter() - begin < least_seconds:
@@ -96,8 +157,9 @@ def timed_runs(run: Callable[[], object], least: int, least_seconds: float, most
         times.append((time.perf_counter() - start) * 1e6)
         if time.perf_counter() - begin > most_seconds:
             break
-        if pause > 0:
-            time.sleep(pause)
+        wait = begin + len(times) / rate - time.perf_counter() if rate > 0 else pause
+        if wait > 0:
+            time.sleep(wait)
     return times
 
 
@@ -109,9 +171,23 @@ def _line(title: str, times: Sequence[float]) -> str:
     )
 
 
-def _profile(path: Path, webnn: dict[str, Any], feeds: Inputs, runs: int) -> list[tuple[str, ...]]:
+def peak_bytes() -> int:
+    """Return the greatest resident memory that the process has had.
+
+    Raises:
+        ClickException: the operating system does not tell it.
+    """
+    try:
+        import resource
+    except ModuleNotFoundError as error:
+        raise click.ClickException("this operating system does not tell a process its peak memory") from error
+    # Linux counts kilobytes, macOS bytes.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _profile(path: Path, webnn: dict[str, Any], feeds: Inputs, runs: int, signature: str) -> list[tuple[str, ...]]:
     """Return a row for each kernel of the model on WebNN."""
-    with webnn_context(webnn) as context, wn.load(path, context) as model:
+    with webnn_context(webnn) as context, wn.load(path, context, signature=signature or None) as model:
         given = dict(zip([i.name for i in model.inputs], feeds.values(), strict=True))
         with watched() as watch:
             model.run(given)
@@ -148,12 +224,14 @@ def _table(rows: Iterable[Sequence[str]], mode: str) -> str:
 @click.command("benchmark_model")
 @flags(
     model_file("--graph"),
+    click.option("--signature_to_run_for", default="", help="The signature to run. The main subgraph by default."),
     click.option("--num_threads", type=int, default=-1, help="Threads of TFLite's kernels."),
     click.option("--warmup_runs", type=click.IntRange(0), default=1, show_default=True),
     click.option("--num_runs", type=click.IntRange(1), default=50, show_default=True, help="The least number of runs."),
     click.option("--min_secs", type=float, default=1.0, show_default=True, help="The least time of all runs."),
     click.option("--max_secs", type=float, default=150.0, show_default=True, help="The time after which runs end."),
     click.option("--run_delay", type=float, default=-1.0, help="Seconds between runs."),
+    click.option("--run_frequency", type=float, default=-1.0, help="Runs per second, in place of a delay."),
     click.option("--input_layer", default="", help="Names of inputs with another shape: a,b."),
     click.option("--input_layer_shape", default="", help="Their shapes: 1,30:1,10."),
     click.option("--input_layer_value_range", default="", metavar="NAME,LOW,HIGH:...", help="Ranges of random inputs."),
@@ -162,6 +240,7 @@ def _table(rows: Iterable[Sequence[str]], mode: str) -> str:
     switch("--enable_op_profiling", text="Print the time of each kernel. Needs --use_webnn."),
     click.option("--op_profiling_output_mode", type=click.Choice(["stdout", "csv"]), default="stdout", show_default=True),
     click.option("--op_profiling_output_file", type=click.Path(dir_okay=False, path_type=Path)),
+    switch("--report_peak_memory_footprint", text="Print the greatest memory of the process so far."),
     switch("--dry_run", text="Load the model, and end."),
     *WEBNN,
     *ignored("verbose", "print_preinvoke_state", "allow_fp16", "require_full_delegation"),
@@ -169,12 +248,14 @@ def _table(rows: Iterable[Sequence[str]], mode: str) -> str:
 @failing_well
 def benchmark_model(
     model_path: Path,
+    signature_to_run_for: str,
     num_threads: int,
     warmup_runs: int,
     num_runs: int,
     min_secs: float,
     max_secs: float,
     run_delay: float,
+    run_frequency: float,
     input_layer: str,
     input_layer_shape: str,
     input_layer_value_range: str,
@@ -183,6 +264,7 @@ def benchmark_model(
     enable_op_profiling: bool,
     op_profiling_output_mode: str,
     op_profiling_output_file: Path | None,
+    report_peak_memory_footprint: bool,
     dry_run: bool,
     **webnn: Any,
 ) -> None:
@@ -205,12 +287,12 @@ def benchmark_model(
     click.echo(f"Loaded model {model_path}")
     if dry_run:
         return
-    feeds = inputs_of(interpreter, ranges, files)
-    for index, array in feeds.items():
-        interpreter.set_tensor(index, array)
+    subject = Subject(interpreter, signature_to_run_for)
+    feeds = inputs_of(subject.inputs(), ranges, files)
+    subject.feed(feeds)
     # The first run compiles kernels and is counted on its own, as TFLite does.
-    warmup = timed_runs(interpreter.invoke, max(warmup_runs, 1), 0, max_secs, 0)
-    times = timed_runs(interpreter.invoke, num_runs, min_secs, max_secs, run_delay)
+    warmup = timed_runs(subject.run, max(warmup_runs, 1), 0, max_secs)
+    times = timed_runs(subject.run, num_runs, min_secs, max_secs, run_delay, run_frequency)
     click.echo(_line("Warmup", warmup))
     click.echo(_line("Inference", times))
     click.echo(
@@ -218,10 +300,11 @@ def benchmark_model(
         f"Warmup (avg): {np.mean(warmup):.6g}, Inference (avg): {np.mean(times):.6g}"
     )
     if output_filepath is not None:
-        outputs = [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
-        output_filepath.write_bytes(b"".join(np.ascontiguousarray(o).tobytes() for o in outputs))
+        output_filepath.write_bytes(b"".join(np.ascontiguousarray(o).tobytes() for o in subject.outputs()))
+    if report_peak_memory_footprint:
+        click.echo(f"Overall peak memory footprint (MB): {peak_bytes() / MEGABYTE:.6g}")
     if enable_op_profiling:
-        table = _table(_profile(model_path, webnn, feeds, min(num_runs, 10)), op_profiling_output_mode)
+        table = _table(_profile(model_path, webnn, feeds, min(num_runs, 10), signature_to_run_for), op_profiling_output_mode)
         if op_profiling_output_file is not None:
             op_profiling_output_file.write_text(table + "\n", encoding="utf-8")
         else:

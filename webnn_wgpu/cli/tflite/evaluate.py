@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 from ..models import failing_well
+from .detection_task import coco_object_detection
 from .flags import WEBNN, flags, ignored, interpreter_of, model_file
 from .pictures import central, input_for, labels_of, pixels_of, scores_of
 
@@ -25,6 +26,9 @@ _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.group()
 def evaluate() -> None:
     """Evaluate TFLite models on data sets of pictures, with the flags of TFLite's tools."""
+
+
+evaluate.add_command(coco_object_detection)
 
 
 @evaluate.command("imagenet_image_classification")
