@@ -1,4 +1,4 @@
-"""Weights of products that were quantized or rounded to float16, which the device stores as what they were."""
+"""Weights of products that were quantized or rounded to float16, which the device stores in that type."""
 
 from __future__ import annotations
 

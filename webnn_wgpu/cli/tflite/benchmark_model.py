@@ -66,7 +66,7 @@ def _files(text: str) -> dict[str, Path]:
 
 
 class Subject:
-    """What is measured: a model, or one of its signatures.
+    """A model, or one of its signatures, whose runs are measured.
 
     Args:
         interpreter: the interpreter of the model.

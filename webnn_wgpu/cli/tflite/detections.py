@@ -1,4 +1,4 @@
-"""Objects in pictures: what a file says of them, and how well found ones agree with them."""
+"""Objects in pictures: the true ones of a file, and the average precision of those that a detector finds."""
 
 from __future__ import annotations
 

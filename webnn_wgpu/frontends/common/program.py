@@ -243,7 +243,7 @@ class StagedProgram(ABC, Generic[ModuleT, ValueT, NodeT, LoweredT]):
         return stage
 
     def _complete(self, lowered: LoweredT, feeds: Mapping[ValueT, Feed]) -> None:
-        """Release what a lowered stage no longer needs once its graph is compiled: operands hold the constants."""
+        """Release the operands of a lowered stage after its graph is compiled, because they hold the constants."""
         del feeds
         lowered.outputs.clear()
 

@@ -1,4 +1,4 @@
-"""The data of a stage of a program: what it is given, and the result of its lowering."""
+"""The data of a stage of a program: its feeds, its tensors, and the result of its lowering."""
 
 from __future__ import annotations
 
