@@ -192,6 +192,144 @@ def test_results_that_are_no_complex_numbers_are_refused(context: wn.MLContext) 
         load_model(data, lambda: context)
 
 
+def test_results_of_another_type_than_their_tensor_are_refused(context: wn.MLContext) -> None:
+    tensors = [Tensor(name="x", shape=[3, 2], dtype="int8"), Tensor(name="y", shape=[2, 3], dtype="complex64")]
+    tensors.insert(1, Tensor(name="order", shape=[2], dtype="int32", data=[1, 0]))
+    with pytest.raises(wn.NotSupportedError, match="its result is int8, but tensor 'y' has the type complex64"):
+        load_model(single("TRANSPOSE", tensors, 1), lambda: context)
+
+
+def test_references_to_variables_are_no_outputs(context: wn.MLContext) -> None:
+    data = single("VAR_HANDLE", [Tensor(name="x", shape=[3]), Tensor(name="y", shape=[3])], 1)
+    with load_model(data, lambda: context) as loaded, pytest.raises(wn.NotSupportedError, match="the elements of 'y'"):
+        loaded.run({"x": np.zeros(3, np.float32)})
+
+
+def test_complex_numbers_keep_their_parts_when_they_are_arranged(context: wn.MLContext) -> None:
+    tensors = [
+        Tensor(name="x", shape=[2, 1, 8]),
+        Tensor(name="length", shape=[2], dtype="int32", data=[1, 8]),
+        Tensor(name="spectrum", shape=[2, 1, 5], dtype="complex64"),
+        Tensor(name="rows", shape=[2], dtype="int32", data=[2, 5]),
+        Tensor(name="flat", shape=[2, 5], dtype="complex64"),
+        Tensor(name="order", shape=[2], dtype="int32", data=[1, 0]),
+        Tensor(name="turned", shape=[5, 2], dtype="complex64"),
+    ]
+    ops = [
+        Op(name="RFFT2D", inputs=[0, 1], outputs=[2]),
+        Op(name="RESHAPE", inputs=[2, 3], outputs=[4]),
+        Op(name="TRANSPOSE", inputs=[4, 5], outputs=[6]),
+    ]
+    x = np.random.default_rng(2).standard_normal((2, 1, 8)).astype(np.float32)
+    with load_model(model(Graph(tensors=tensors, ops=ops, inputs=[0], outputs=[6])), lambda: context) as loaded:
+        np.testing.assert_allclose(loaded.run({"x": x})["turned"], np.fft.rfft(x[:, 0]).T, rtol=0, atol=1e-5)
+
+
+def test_a_constant_without_elements_is_known(context: wn.MLContext) -> None:
+    tensors = [Tensor(name="x", shape=[1]), Tensor(name="scalar", shape=[0], dtype="int32"), Tensor(name="y", shape=[])]
+    with load_model(single("RESHAPE", tensors, 1), lambda: context) as loaded:
+        assert loaded.run({"x": np.float32([3])})["y"].shape == ()
+
+
+def test_residuals_of_eight_bits_are_added_in_one_kernel(context: wn.MLContext) -> None:
+    """The readers of quantized sums share centered floats, which the kernel of the product stores."""
+    rng = np.random.default_rng(4)
+    eight = {"shape": [40, 48], "dtype": "int8"}
+    first, second = (rng.integers(-127, 128, (48, 48)) for _ in range(2))
+    tensors = [
+        Tensor(name="x", scale=0.02, zero_point=5, **eight),
+        Tensor(name="v", shape=[48, 48], dtype="int8", data=first, scale=0.001),
+        Tensor(name="a", scale=0.03, zero_point=-4, **eight),
+        Tensor(name="w", shape=[48, 48], dtype="int8", data=second, scale=0.002),
+        Tensor(name="b", scale=0.04, zero_point=9, **eight),
+        Tensor(name="y", scale=0.05, zero_point=1, **eight),
+    ]
+    ops = [
+        Op(name="FULLY_CONNECTED", inputs=[0, 1], outputs=[2]),
+        Op(name="FULLY_CONNECTED", inputs=[2, 3], outputs=[4]),
+        Op(name="ADD", inputs=[2, 4], outputs=[5]),
+    ]
+    x = rng.integers(-128, 128, (40, 48)).astype(np.int8)
+
+    def steps(numbers: np.ndarray, zero: int) -> np.ndarray:
+        return np.clip(np.rint(numbers), -128 - zero, 127 - zero)
+
+    a = steps((x.astype(int) - 5) @ first.T * (np.float32(0.02) * np.float32(0.001) / np.float32(0.03)), -4)
+    b = steps(a @ second.T * (np.float32(0.03) * np.float32(0.002) / np.float32(0.04)), 9)
+    with load_model(model(Graph(tensors=tensors, ops=ops, inputs=[0], outputs=[5])), lambda: context) as loaded:
+        plan = loaded.graph.plan
+        assert plan is not None
+        # The input as floats, two products, the sum.
+        assert len(plan.dispatches) <= 5
+        off = np.abs(loaded.run({"x": x})["y"] - (steps(a * 0.6 + b * 0.8, 1) + 1))
+    assert off.max() <= 1
+    assert (off == 0).mean() > 0.99
+
+
+def test_leaky_relu_of_eight_bits_has_slopes_of_a_256th(context: wn.MLContext) -> None:
+    def options(b: Any) -> int:
+        tflite.LeakyReluOptionsStart(b)
+        tflite.LeakyReluOptionsAddAlpha(b, 0.2)
+        return tflite.LeakyReluOptionsEnd(b)
+
+    tensors = [
+        Tensor(name="x", shape=[256], dtype="int8", scale=0.02, zero_point=-3),
+        Tensor(name="y", shape=[256], dtype="int8", scale=0.019, zero_point=5),
+    ]
+    data = single("LEAKY_RELU", tensors, 1, options=options, options_type=tflite.BuiltinOptions.LeakyReluOptions)
+    x = np.arange(-128, 128)
+    with load_model(data, lambda: context) as loaded:
+        found = loaded.run({"x": x.astype(np.int8)})["y"]
+    slopes = np.where(x < -3, 54, 269)  # 256 * 0.2 * 0.02 / 0.019 and 256 * 0.02 / 0.019
+    assert np.array_equal(found, np.clip(((x + 3) * slopes + 128 >> 8) + 5, -128, 127))
+
+
+def test_rounds_of_a_loop_share_their_weights(context: wn.MLContext) -> None:
+    rng = np.random.default_rng(5)
+    w = rng.integers(-127, 128, (48, 48))
+
+    def options(b: Any) -> int:
+        tflite.WhileOptionsStart(b)
+        tflite.WhileOptionsAddCondSubgraphIndex(b, 1)
+        tflite.WhileOptionsAddBodySubgraphIndex(b, 2)
+        return tflite.WhileOptionsEnd(b)
+
+    counter, x = Tensor(name="i", shape=[], dtype="int32"), Tensor(name="x", shape=[3, 48])
+    kind = tflite.BuiltinOptions.WhileOptions
+    main = Graph(
+        tensors=[Tensor(name="i", shape=[], dtype="int32", data=0), x, counter, Tensor(name="y", shape=[3, 48])],
+        ops=[Op(name="WHILE", inputs=[0, 1], outputs=[2, 3], options=options, options_type=kind)],
+        inputs=[1],
+        outputs=[3],
+    )
+    condition = Graph(
+        tensors=[
+            counter,
+            x,
+            Tensor(name="limit", shape=[], dtype="int32", data=4),
+            Tensor(name="less", shape=[], dtype="bool"),
+        ],
+        ops=[Op(name="LESS", inputs=[0, 2], outputs=[3])],
+        inputs=[0, 1],
+        outputs=[3],
+    )
+    body = Graph(
+        tensors=[
+            counter,
+            x,
+            Tensor(name="one", shape=[], dtype="int32", data=1),
+            Tensor(name="next", shape=[], dtype="int32"),
+            Tensor(name="w", shape=[48, 48], dtype="int8", data=w, scale=0.002),
+            Tensor(name="product", shape=[3, 48]),
+        ],
+        ops=[Op(name="ADD", inputs=[0, 2], outputs=[3]), Op(name="FULLY_CONNECTED", inputs=[1, 4], outputs=[5])],
+        inputs=[0, 1],
+        outputs=[3, 5],
+    )
+    with load_model(model(main, condition, body), lambda: context) as loaded:
+        assert [a.dtype.name for a in loaded.graph.optimized.constants.values() if a.size == w.size] == ["int8"]
+
+
 def test_initializers_with_inputs_are_refused(context: wn.MLContext) -> None:
     data = single("CALL_ONCE", [Tensor(name="x", shape=[3]), Tensor(name="y", shape=[3])], 1)
     with pytest.raises(wn.NotSupportedError, match="subgraph 0, which must have no inputs"):

@@ -14,7 +14,7 @@ from typing import Generic
 
 import numpy as np
 
-from webnn_wgpu import MLContext, MLGraph
+from webnn_wgpu import MLContext, MLGraph, NotSupportedError
 from webnn_wgpu.api.progress import Progress
 
 from ..description import Placed
@@ -184,9 +184,12 @@ class StagedProgram(ABC, Generic[ModuleT, ValueT, NodeT, LoweredT]):
 
     def _look_up(self, value: ValueT, environment: Environment[ValueT]) -> Array:
         value = resolve(value, environment.aliases)
-        if value not in environment.arrays and self.module.is_constant(value):
-            return self.module.initializer(value)
-        return environment.arrays[value]
+        if value in environment.arrays:
+            return environment.arrays[value]
+        if not self.module.is_constant(value):
+            # An output of a broken model, such as a reference to a variable.
+            raise NotSupportedError(f"{self.module.name}: no operator computes the elements of '{value.name}'")
+        return self.module.initializer(value)
 
     # stages ---------------------------------------------------------------------------------------------------------
 

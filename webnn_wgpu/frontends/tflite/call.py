@@ -340,6 +340,8 @@ class TfliteCall(NodeFacts, OperatorCall):
         """Return the tensor of an operand with an output's type, unless it is quantized: the operand has its elements."""
         record = self.output(index)
         assert record.dtype is not None
+        if operand.data_type != self.held(record.dtype):
+            self.fail(f"its result is {operand.data_type}, but tensor '{record.name}' has the type {record.type_name}")
         shape = self._logical(operand, record, record.dtype)
         return TfliteTensor(shape=shape, dtype=record.dtype, operand=operand, quantization=record.quantization)
 
