@@ -186,6 +186,62 @@ def test_the_host_counts_other_loops(context: wn.MLContext) -> None:
         assert [placed.op for placed in loaded.placement.on("host")] == ["WHILE"]
 
 
+def condition(*, rows: int) -> bytes:
+    """Return a model that negates rows of a value, or doubles its first rows if the condition does not hold."""
+
+    def options(b: Any) -> int:
+        tflite.IfOptionsStart(b)
+        tflite.IfOptionsAddThenSubgraphIndex(b, 1)
+        tflite.IfOptionsAddElseSubgraphIndex(b, 2)
+        return tflite.IfOptionsEnd(b)
+
+    x = Tensor(name="x", shape=[3, 2])
+    main = Graph(
+        tensors=[
+            x,
+            Tensor(name="limit", shape=[], data=0),
+            Tensor(name="axes", shape=[2], dtype="int32", data=[0, 1]),
+            Tensor(name="sum", shape=[]),
+            Tensor(name="holds", shape=[], dtype="bool"),
+            Tensor(name="y", shape=[3, 2]),
+        ],
+        ops=[
+            Op(name="SUM", inputs=[0, 2], outputs=[3]),
+            Op(name="GREATER", inputs=[3, 1], outputs=[4]),
+            Op(name="IF", inputs=[4, 0], outputs=[5], options=options, options_type=tflite.BuiltinOptions.IfOptions),
+        ],
+        inputs=[0],
+        outputs=[5],
+    )
+    negated = Graph(
+        tensors=[x, Tensor(name="y", shape=[3, 2])], ops=[Op(name="NEG", inputs=[0], outputs=[1])], inputs=[0], outputs=[1]
+    )
+    doubled = Graph(
+        tensors=[
+            x,
+            Tensor(name="begin", shape=[2], dtype="int32", data=[0, 0]),
+            Tensor(name="size", shape=[2], dtype="int32", data=[rows, 2]),
+            Tensor(name="part", shape=[rows, 2]),
+            Tensor(name="y", shape=[rows, 2]),
+        ],
+        ops=[Op(name="SLICE", inputs=[0, 1, 2], outputs=[3]), Op(name="ADD", inputs=[3, 3], outputs=[4])],
+        inputs=[0],
+        outputs=[4],
+    )
+    return model(main, negated, doubled)
+
+
+@pytest.mark.parametrize("rows", [3, 1])
+def test_the_device_selects_results_of_small_branches(rows: int, context: wn.MLContext) -> None:
+    with load_model(condition(rows=rows), lambda: context, fallback="host") as loaded:
+        x = np.arange(1, 7, dtype=np.float32).reshape(3, 2)
+        assert np.array_equal(loaded.run({"x": x})["y"], -x)
+        assert np.array_equal(loaded.run({"x": -x})["y"], -2 * x[:rows])
+        # Branches of different shapes are not selected from.
+        assert [placed.op for placed in loaded.placement.on("host")] == ([] if rows == 3 else ["IF"])
+        assert len(loaded.graphs) == 1
+
+
 def test_results_that_are_no_complex_numbers_are_refused(context: wn.MLContext) -> None:
     data = single("NEG", [Tensor(name="x", shape=[3]), Tensor(name="y", shape=[3], dtype="complex64")], 1)
     with pytest.raises(wn.NotSupportedError, match="no pairs of numbers"):

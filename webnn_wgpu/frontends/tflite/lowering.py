@@ -248,6 +248,32 @@ class TfliteLowering(TfliteOperands):
             return None
         return found.known.get(inner.resolve(wanted[0])) if wanted else None
 
+    def result_types(self, graph: TfliteGraph) -> list[tuple[Shape, DType]] | None:
+        """Return the shapes and types of the outputs of a subgraph whose inputs are values of this lowering.
+
+        None if the subgraph is not of operators of the device alone, without variables and without a dependence on elements.
+        """
+        if self._depth >= DEEPEST:
+            return None
+        given = {v: self.tensor(v) for v in dict.fromkeys(self.resolve(v) for v in graph.inputs)}
+        if any(t.handle is not None or 0 in t.shape for t in given.values()):
+            return None
+        inner = TfliteLowering(
+            self.module,
+            self.module.reference,
+            feeds={v: Feed(t.shape, t.dtype) for v, t in given.items() if t.array is None},
+            known={v: TfliteTensor.known(t.array, t.quantization) for v, t in given.items() if t.array is not None},
+            aliases=self.result.aliases,
+            depth=self._depth + 1,
+        )
+        try:
+            found = inner.run(graph.nodes, graph.outputs)
+        except (NotSupportedError, ValueNeeded):
+            return None
+        if found.host or found.rest or found.reads or found.writes or found.handles:
+            return None
+        return [(t.shape, t.dtype) for t in map(inner.tensor, graph.outputs)]
+
     def demand(self, value: TfliteValue) -> Array:
         """Return a value's elements, for which the stage is then compiled."""
         value = self.resolve(value)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...common.held import Array
 from ..call import TfliteCall
 from ..tensors import TfliteNode, TfliteTensor, TfliteValue
 from ._registry import Result, TfliteInline, lowers
+
+BRANCHES = ("ThenSubgraphIndex", "ElseSubgraphIndex")
+"""The options of IF that name its subgraphs."""
+MOST_SELECTED = 64
+"""The maximum number of nodes of branches that both run."""
 
 
 def present(call: TfliteCall) -> list[TfliteValue]:
@@ -44,15 +51,43 @@ def call_once(call: TfliteCall) -> Result:
     return []
 
 
-@lowers(IF=1, STABLEHLO_CASE=1, folds=False, empty=True, note="host, unless the condition is known")
+def selected(call: TfliteCall) -> TfliteInline | None:
+    """Return the nodes of both branches, and nodes that select the results of one. None if the host had better choose.
+
+    Small branches take less time than the readback of a condition.
+    """
+    condition = call.tensor(0)
+    if call.node.record.name != "IF" or condition.size != 1 or condition.dtype.kind != "b":
+        return None
+    numbers, inputs = [int(call.option(name)) for name in BRANCHES], present(call)[1:]
+    branches = [inline(call, number, inputs) for number in numbers]
+    if sum(len(b.nodes) for b in branches) > MOST_SELECTED:
+        return None
+    types = [call.lowering.result_types(call.module.graph(number, inputs)) for number in numbers]
+    if types[0] is None or types[0] != types[1] or any(len(shape) < condition.rank for shape, _ in types[0]):
+        return None
+    nodes = [
+        TfliteNode(
+            record=replace(call.node.record, name="SELECT_V2", options=None),
+            subgraph=call.node.subgraph,
+            inputs=(call.node.inputs[0], chosen, other),
+            outputs=(output,),
+        )
+        for output, chosen, other in zip(call.node.outputs, branches[0].outputs, branches[1].outputs, strict=False)
+    ]
+    return TfliteInline([*branches[0].nodes, *branches[1].nodes, *nodes], call.node.outputs)
+
+
+@lowers(
+    IF=1, STABLEHLO_CASE=1, folds=False, empty=True, note="small branches: both run; else host unless the condition is known"
+)
 def if_(call: TfliteCall) -> Result:
     """One of several subgraphs, by the elements of the first input."""
     chosen = call.tensor(0).array
     if chosen is None:
-        call.on_host("its condition is known only when the model runs")
+        return selected(call) or call.on_host("its condition is known only when the model runs")
     if call.node.record.name == "IF":
-        name = "ThenSubgraphIndex" if chosen.reshape(-1)[0] else "ElseSubgraphIndex"
-        return inline(call, int(call.option(name)), present(call)[1:])
+        return inline(call, int(call.option(BRANCHES[0 if chosen.reshape(-1)[0] else 1])), present(call)[1:])
     branches = [int(i) for i in call.option("BranchSubgraphIndices", [])]
     index = int(chosen.reshape(-1)[0])
     if not branches:
