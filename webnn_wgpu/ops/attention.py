@@ -6,10 +6,8 @@ FlashAttention, 2022, and M. Milakov, N. Gimelshein, Online normalizer calculati
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,11 +21,20 @@ from ..kernels import select
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, grid_1d
 from . import _attention_documentation as _documentation
-from ._attrs import Attr
+from ._attention_operands import (
+    ATTRS,
+    UNBOUNDED,
+    HeadsTensor,
+    QueryKeyValue,
+    bind_scores,
+    check_operands,
+    weights_of,
+    window_of,
+)
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._product_kernel import ProductKernel
-from ._rows import to_type, wide
-from ._shapes import broadcast_strides, unidirectional
+from ._rows import to_type
+from ._shapes import broadcast_strides
 from .gradients import attention as attention_gradients
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import Cost
@@ -58,152 +65,18 @@ MOST_COLUMNS = 256
 
 _IN_SUBGROUPS = ("subgroup", "queries")
 
-_UNBOUNDED = 2**30
-"""A window that holds all keys there may be."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeadsTensor:
-    """A tensor of one matrix per batch and head: [batch, heads, length, size], or [batch, length, heads * size]."""
-
-    batch: int
-    heads: int
-    length: int
-    size: int
-    strides: tuple[int, int, int]
-    """Strides from one batch, head and row to the next. The elements of a row are neighbors."""
-
-    @classmethod
-    def of(cls, shape: Sequence[int], heads: int) -> HeadsTensor:
-        """Return a shape of rank 3 or 4 as heads. A shape of rank 4 has the number of heads as a dimension."""
-        if len(shape) == 4:
-            batch, heads, length, size = shape
-            return cls(batch=batch, heads=heads, length=length, size=size, strides=(heads * length * size, length * size, size))
-        batch, length, width = shape
-        size = width // heads
-        return cls(batch=batch, heads=heads, length=length, size=size, strides=(length * width, size, width))
-
-    def split(self, array: Array) -> Array:
-        """Return an array of this shape as [batch, heads, length, size]."""
-        if array.ndim == 4:
-            return array
-        return array.reshape(self.batch, self.length, self.heads, self.size).swapaxes(1, 2)
-
 
 def _infer(call: OpCall) -> tuple[TensorType, ...]:
-    types = {name: call.input(i) for i, name in enumerate(("query", "key", "value"))}
-    heads = _head_counts(call, types)
-    q, k, v = (HeadsTensor.of(t.shape, heads[name]) for name, t in types.items())
-    call.require(
-        q.batch == k.batch == v.batch,
-        "Incompatible shapes: query, key and value must have the same batch size",
-        allowed=f"{q.batch}",
-    )
-    call.require(
-        k.heads == v.heads, "Incompatible shapes: key and value must have the same number of heads", allowed=f"{k.heads}"
-    )
-    call.require(
-        q.heads % k.heads == 0,
-        "Incompatible shapes: the heads of query must be a multiple of those of key",
-        got=f"{q.heads} and {k.heads} heads",
-        allowed=f"divisors of {q.heads}",
-    )
-    call.require(k.length == v.length, "Incompatible shapes: key and value must have the same length", allowed=f"{k.length}")
-    call.require(q.size == k.size, "Incompatible shapes: heads of query and key must have the same size", allowed=f"{q.size}")
-    mask, length = call.inputs[3], call.inputs[4]
-    full = (q.batch, q.heads, q.length, k.length)
-    call.require(
-        mask is None or unidirectional(mask.shape, full),
-        "Incompatible shapes: mask must broadcast to [batch, heads, queries, keys]",
-        allowed=str(list(full)),
-    )
-    call.require(
-        length is None or length.num_elements == 1 or length.shape == (q.batch,),
-        "length must be one number, or one for each batch",
-        allowed=f"[], [1] or [{q.batch}]",
-    )
-    attrs = call.attrs
-    attrs |= {"heads": q.heads, "kv_heads": k.heads}
-    attrs["scale"] = 1 / math.sqrt(q.size) if attrs["scale"] is None else attrs["scale"]
-    call.require(attrs["softcap"] >= 0, "softcap must not be negative", got=f"softcap={attrs['softcap']}", allowed=">= 0")
-    if attrs["offset"] is None and length is None:
-        attrs["offset"] = k.length - q.length
-    batch, columns = q.batch, v.size
-    shape = (batch, q.heads, q.length, columns) if types["query"].rank == 4 else (batch, q.length, q.heads * columns)
-    return (call.output(types["query"].data_type, shape),)
-
-
-def _head_counts(call: OpCall, types: dict[str, TensorType]) -> dict[str, int]:
-    """Return the number of heads of q, k and v, which those of rank 3 are told."""
-    heads, kv_heads = call.attrs["heads"], call.attrs["kv_heads"]
-    if heads is None and types["query"].rank == 4:
-        heads = types["query"].shape[1]
-    if kv_heads is None:
-        kv_heads = next((types[name].shape[1] for name in ("key", "value") if types[name].rank == 4), heads)
-    given: dict[str, int | None] = {"query": heads, "key": kv_heads, "value": kv_heads}
-    found: dict[str, int] = {}
-    for name, t in types.items():
-        option = "heads" if name == "query" else "kv_heads"
-        count = given[name]
-        if count is None:
-            raise call.fail(f"{option} is required where {name} has rank 3", got=f"{name} {t}")
-        call.require(count > 0, f"{option} must be positive", got=f"{option}={count}", allowed=">= 1")
-        found[name] = count
-        if t.rank == 4:
-            call.require(t.shape[1] == count, f"{option} must be {name}.shape[1]", got=f"{option}={count}, {name} {t}")
-        else:
-            call.require(t.shape[2] % count == 0, f"{option} must divide {name}.shape[2]", got=f"{option}={count}, {name} {t}")
-    return found
+    heads = check_operands(call)
+    return (call.output(call.input(0).data_type, heads.result(call.input(0).rank)),)
 
 
 def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
-    given = arrays[:3]
-    mask, length = arrays[3:]
-    layouts: list[HeadsTensor] = []
-    split: list[Array] = []
-    for array, heads in zip(given, (attrs["heads"], attrs["kv_heads"], attrs["kv_heads"]), strict=True):
-        assert array is not None
-        layouts.append(HeadsTensor.of(array.shape, heads))
-        split.append(wide(layouts[-1].split(array)))
-    q, k, v = split
-    group = q.shape[1] // k.shape[1]
-    seen: Array = _seen(attrs, length, q.shape[0], q.shape[2], k.shape[2])
     with np.errstate(all="ignore"):
-        # Keys and values that no query sees may hold any number, NaN included.
-        used: Array = np.any(seen, axis=2)[..., None]
-        k, v = (np.repeat(np.where(used, x, 0.0), group, axis=1) for x in (k, v))
-        scores: Any = q @ k.swapaxes(-1, -2) * attrs["scale"]
-        if attrs["softcap"]:
-            scores = attrs["softcap"] * np.tanh(scores / attrs["softcap"])
-        if mask is not None and mask.dtype == np.uint8:
-            seen = np.logical_and(seen, mask != 0)
-        elif mask is not None:
-            seen = np.logical_and(seen, ~np.isneginf(mask))
-            scores = scores + wide(mask)
-        scores = np.where(seen, scores, -np.inf)
-        largest: Array = np.max(scores, axis=-1, keepdims=True)
-        weights: Any = np.exp(scores - np.where(np.isneginf(largest), 0.0, largest))
-        total = weights.sum(axis=-1, keepdims=True)
-        result: Array = weights / np.where(total == 0, 1.0, total) @ v
+        found = weights_of(arrays, attrs)
+        result: Array = found.weights @ found.value
     shape = out[0].shape
     return [to_type(result if len(shape) == 4 else result.swapaxes(1, 2).reshape(shape), out[0])]
-
-
-def _seen(attrs: Attrs, length: Array | None, batch: int, queries: int, keys: int) -> Array:
-    """Return which keys each query sees, as [batch, 1, queries, keys]."""
-    counts: Array = np.full(batch, keys)
-    if length is not None:
-        counts = np.broadcast_to(length.reshape(-1).astype(np.int64), (batch,)).clip(0, keys)
-    offset: Array = counts - queries if attrs["offset"] is None else np.full(batch, attrs["offset"])
-    distance: Array = np.arange(keys) - (np.arange(queries)[:, None] + offset[:, None, None])
-    left, right = _window(attrs)
-    return ((distance >= -left) & (distance <= right) & (np.arange(keys) < counts[:, None, None]))[:, None]
-
-
-def _window(attrs: Attrs) -> tuple[int, int]:
-    """Return how many keys before and after its own position a query sees."""
-    left, right = (_UNBOUNDED if attrs[name] is None else min(attrs[name], _UNBOUNDED) for name in ("left", "right"))
-    return left, 0 if attrs["causal"] else right
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,9 +106,8 @@ class _Lowering:
     def __init__(self, low: Lowering) -> None:
         self.low = low
         self.costs = low.target.costs.attention
-        kv_heads = low.attrs["kv_heads"]
-        self.q = HeadsTensor.of(low.input(0).shape, low.attrs["heads"])
-        self.k, self.v = (HeadsTensor.of(low.input(i).shape, kv_heads) for i in (1, 2))
+        self.heads = QueryKeyValue.of(low)
+        self.q, self.k, self.v = self.heads.q, self.heads.k, self.heads.v
         self.o = HeadsTensor.of(low.output().shape, low.attrs["heads"])
         self.group = self.q.heads // self.k.heads
         self.rows = self.group * self.q.length
@@ -256,11 +128,8 @@ class _Lowering:
             kernel.uniforms(**dict(zip((f"{x}_batch", f"{x}_head", f"{x}_row"), heads.strides, strict=True)))
         kernel.uniforms(units=units, parts=parts, tiles=tiles, part_keys=plan.part_keys, rows=self.rows, heads=self.k.heads)
         kernel.uniforms(group=self.group, S=self.q.length, T=self.k.length, D=self.q.size, V=self.v.size)
-        self._bind_optional(kernel, plan)
-        kernel.uniform("scale", self.low.attrs["scale"], "f32")
-        left, right = _window(self.low.attrs)
-        for name, value in (("left", left), ("right", right)):
-            kernel.uniform(name, value, "i32")
+        # Lanes that hold queries take the keys one by one.
+        bind_scores(kernel, self.low, self.heads, quads=plan.variant != "queries")
         combine = self._bind_result(kernel, parts)
         workgroups = units
         if plan.variant == "plain":
@@ -276,7 +145,7 @@ class _Lowering:
         else:
             kernel.params["quads"] = plan.quads
         if plan.variant in _IN_SUBGROUPS:
-            whole = not self.low.has(4) and (left, right) == (_UNBOUNDED, _UNBOUNDED)
+            whole = not self.low.has(4) and window_of(self.low.attrs) == (UNBOUNDED, UNBOUNDED)
             kernel.params |= {"lanes": self.low.caps.subgroup_size, "whole": whole}
             if plan.variant == "queries":
                 kernel.params["keys"] = self.costs.keys_at_once(self.k.length, self.low.caps.subgroup_size)
@@ -298,27 +167,6 @@ class _Lowering:
         quads = DECODE_KEYS // QUAD * own_keys
         steps, rest = divmod(self.q.size, 4 * QUAD)
         return {"own_values": -(-quads // shares), "steps": 0 if rest or steps * own_keys > _DECODE_LOADS else steps}
-
-    def _bind_optional(self, kernel: ProductKernel, plan: _Plan) -> None:
-        """Bind mask and length, and declare the position of a query among the keys."""
-        low = self.low
-        if low.has(3):
-            mask = low.input(3)
-            full = (self.q.batch, self.q.heads, self.q.length, self.k.length)
-            *steps, step = broadcast_strides(mask.shape, full)
-            # Lanes that hold queries take the keys one by one.
-            quad = step == 1 and self.k.length % QUAD == 0 and plan.variant != "queries"
-            kernel.bind(Binding(name="mask", access="read", element=mask.data_type, quad=quad), low.value(3))
-            kernel.uniforms(**dict(zip(("mask_batch", "mask_head", "mask_row"), steps, strict=True)), mask_key=step)
-        offset = low.attrs["offset"]
-        if low.has(4):
-            length = low.input(4)
-            kernel.bind(Binding(name="length", access="read", element=length.data_type), low.value(4))
-            kernel.uniforms(length_step=int(length.num_elements > 1))
-            kernel.uniform("length_offset", int(offset is None), "i32")
-        kernel.uniform("offset", -self.q.length if offset is None else max(-_UNBOUNDED, min(offset, _UNBOUNDED)), "i32")
-        if low.attrs["softcap"]:
-            kernel.uniform("softcap", low.attrs["softcap"], "f32")
 
     def _bind_result(self, kernel: ProductKernel, parts: int) -> list[KernelCall]:
         """Bind the output, or scratch memory for the results of several parts, and return the call that combines these."""
@@ -400,8 +248,7 @@ class _Lowering:
         """Return whether all rows of a unit have the same mask."""
         if not self.low.has(3):
             return False
-        full = (self.q.batch, self.q.heads, self.q.length, self.k.length)
-        _, head, row, _ = broadcast_strides(self.low.input(3).shape, full)
+        _, head, row, _ = broadcast_strides(self.low.input(3).shape, self.heads.scores)
         return (self.group == 1 or not head) and (self.q.length == 1 or not row)
 
     def _units(self, rows: int) -> int:
@@ -455,16 +302,7 @@ OPS = (
         infer=_infer,
         reference=_reference,
         lower=_lower,
-        attrs=(
-            Attr("heads", "uint", None),
-            Attr("kv_heads", "uint", None),
-            Attr("scale", "float", None),
-            Attr("softcap", "float", 0.0),
-            Attr("causal", "bool", False),
-            Attr("left", "uint", None),
-            Attr("right", "uint", None),
-            Attr("offset", "int", None),
-        ),
+        attrs=ATTRS,
         templates=(*_TEMPLATES.values(), COMBINE),
         family=Family.ATTENTION,
         without=("elementwise", "epilogue", "movement", "layout", "precision"),

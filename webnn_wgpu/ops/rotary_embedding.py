@@ -14,13 +14,13 @@ from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, UniformType
+from ._attention_operands import HeadsTensor
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._places import INDEX_TYPES, clamped_indices, index_binding
 from ._quads import quad_launch, quad_work
 from ._rows import to_type, wide
 from ._shapes import broadcast_strides, unidirectional
-from .attention import HeadsTensor
 from .gradients import attention as attention_gradients
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import per_element
