@@ -11,6 +11,7 @@ from . import (
     activation,
     arg,
     attention,
+    attention_gradient,
     batch_normalization,
     bitwise,
     cache_update,
@@ -88,6 +89,7 @@ _MODULES = (
     wgsl_op,
     # Extension operators.
     attention,
+    attention_gradient,
     cache_update,
     rms_normalization,
     normalization_gradient,

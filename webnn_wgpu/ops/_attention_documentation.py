@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .interfaces.documentation import ATTENTION_EXTENSIONS, Documentation
 
+_SAME_TYPE = ("key", "value")
+
 ATTENTION = Documentation(
     group=ATTENTION_EXTENSIONS,
     summary="`softmax(scale * query @ key.T + mask) @ value` for every head, without a matrix of scores in memory.",
@@ -52,5 +54,25 @@ ATTENTION = Documentation(
         >>> tokens = b.constant(np.ones([1, 5, 8], np.float32))
         >>> b.ext.attention(tokens, tokens, tokens, heads=2, causal=True)
         MLOperand(float32[1, 5, 8])
+    """,
+)
+
+ATTENTION_GRADIENT = Documentation(
+    group=ATTENTION_EXTENSIONS,
+    summary="The gradients of `ext.attention` with respect to query, key and value, for `gradients`.",
+    details="Operands and options are those of `ext.attention`. The mask is no variable here.",
+    arguments={
+        "gradient": "{types}, the gradient of the result.",
+        "query": "The data type of `gradient`, with the shape [batch, H, S, size] or [batch, S, H * size].",
+        **{name: text.replace("`query`", "`gradient`", 1) for name, text in ATTENTION.arguments.items() if name in _SAME_TYPE},
+        **{name: text for name, text in ATTENTION.arguments.items() if name not in (*_SAME_TYPE, "query")},
+    },
+    returns="A list of the gradients of query, key and value, with their data type and shapes.",
+    raises="A data type, rank or shape is not allowed, the heads do not divide, the softcap is negative",
+    numerics="Results are computed in float32 and rounded once.",
+    example="""
+        >>> tokens = b.constant(np.ones([1, 5, 8], np.float32))
+        >>> b.ext.attention_gradient(tokens, tokens, tokens, tokens, heads=2)
+        [MLOperand(float32[1, 5, 8]), MLOperand(float32[1, 5, 8]), MLOperand(float32[1, 5, 8])]
     """,
 )

@@ -13,6 +13,10 @@ _LOWEST = -3e38
 """The score of keys that a query does not see. It is finite, so that rows without keys have no NaN."""
 
 
+_SWAPPED = (0, 1, 2, 4, 3)
+"""The permutation that transposes matrices."""
+
+
 def _split(term: GradientTerm, heads: int, groups: int) -> GradientTerm:
     """Return [batch, groups, heads / groups, length, size] of a tensor of rank 3 or 4."""
     if term.rank == 4:
@@ -60,18 +64,16 @@ def _window(call: GradientCall, length: GradientTerm | None, queries: int, keys:
     return seen
 
 
-def _attention(call: GradientCall, operands: Sequence[GradientTerm | None]) -> Sequence[GradientTerm]:
-    query, key, value, mask, length = operands
-    assert query is not None
-    assert key is not None
-    assert value is not None
+def _weights(
+    call: GradientCall, q: GradientTerm, k: GradientTerm, mask: GradientTerm | None, length: GradientTerm | None
+) -> tuple[GradientTerm, GradientTerm]:
+    """Return the scores before the mask, and the weights that softmax makes of them."""
     attrs = call.attrs
     heads, groups = attrs["heads"], attrs["kv_heads"]
-    q, k, v = _split(query, heads, groups), _split(key, groups, groups), _split(value, groups, groups)
-    scores = attrs["scale"] * q.apply("matmul", k.permuted((0, 1, 2, 4, 3)))
+    capped = attrs["scale"] * q.apply("matmul", k.permuted(_SWAPPED))
     if cap := attrs["softcap"]:
-        scores = cap * (1 / cap * scores).apply("tanh")
-    seen = _window(call, length, q.shape[3], k.shape[3])
+        capped = cap * (1 / cap * capped).apply("tanh")
+    scores, seen = capped, _window(call, length, q.shape[3], k.shape[3])
     if mask is not None and mask.type.data_type == "uint8":
         seen = _both(seen, _of_groups(mask, heads, groups))
     elif mask is not None:
@@ -79,7 +81,17 @@ def _attention(call: GradientCall, operands: Sequence[GradientTerm | None]) -> S
         finite = added.compared("notEqual", -np.inf)
         scores, seen = scores + added.where(finite), _both(seen, finite)
     weights = (scores if seen is None else scores.where(seen, _LOWEST)).apply("softmax", axis=4)
-    weights = weights if seen is None else weights.where(seen)
+    return capped, weights if seen is None else weights.where(seen)
+
+
+def _attention(call: GradientCall, operands: Sequence[GradientTerm | None]) -> Sequence[GradientTerm]:
+    query, key, value, mask, length = operands
+    assert query is not None
+    assert key is not None
+    assert value is not None
+    heads, groups = call.attrs["heads"], call.attrs["kv_heads"]
+    q, k, v = _split(query, heads, groups), _split(key, groups, groups), _split(value, groups, groups)
+    _, weights = _weights(call, q, k, mask, length)
     result = weights.apply("matmul", v)
     batch, _, _, rows, size = result.shape
     result = result.reshaped((batch, heads, rows, size)).cast(query.type.data_type)
@@ -116,71 +128,51 @@ def _rotary_embedding(call: GradientCall, operands: Sequence[GradientTerm | None
 _COMPOSED = by_parts(_attention)
 
 
-def _of_scores(call: GradientCall) -> Sequence[GradientTerm | None]:
-    """Return the gradients of attention whose scores are products alone.
+def _attention_gradient(call: GradientCall, operands: Sequence[GradientTerm | None]) -> Sequence[GradientTerm]:
+    """Return the results of the operator of the gradients, as a composition.
 
-    The derivative of softmax is 0 for keys that a query does not see. Each product has its operands in the order in which its
-    result needs no transpose.
+    The derivative of softmax is 0 for keys that a query does not see.
     """
-    attrs, mask, length = call.attrs, call.optional(3), call.optional(4)
+    gradient, query, key, value, mask, length = operands
+    assert gradient is not None
+    assert query is not None
+    assert key is not None
+    assert value is not None
+    attrs = call.attrs
     heads, groups = attrs["heads"], attrs["kv_heads"]
-    query, key, value = (call.given(i) for i in range(3))
-    q, g = (_split(term, heads, groups) for term in (query, call.gradient))
+    q, g = (_split(term, heads, groups) for term in (query, gradient))
     k, v = (_split(term, groups, groups) for term in (key, value))
-    scores = attrs["scale"] * q.apply("matmul", k.permuted(_SWAPPED))
-    seen = _window(call, length, q.shape[3], k.shape[3])
-    if mask is not None:
-        seen = _both(seen, _of_groups(mask, heads, groups))
-    weights = (scores if seen is None else scores.where(seen, _LOWEST)).apply("softmax", axis=4)
-    if seen is not None and not _all_see(call):
-        weights = weights.where(seen)
+    capped, weights = _weights(call, q, k, mask, length)
     of_weights = g.apply("matmul", v.permuted(_SWAPPED))
     # The sum over the keys of weights times their gradients.
     common = (of_weights * weights).summed([4], keep=True)
     of_scores = attrs["scale"] * (weights * (of_weights - common))
-
-    def merged(term: GradientTerm, like: GradientTerm) -> GradientTerm:
-        """Return the gradient of an operand from that of its heads."""
-        batch, own, repeats, rows, size = term.shape
-        own *= repeats
-        by_head = term.reshaped((batch, own, rows, size)).cast(like.type.data_type)
-        return by_head if like.rank == 4 else by_head.permuted((0, 2, 1, 3)).reshaped((batch, rows, own * size))
-
-    def of_group(term: GradientTerm) -> GradientTerm:
-        """Return the sum over the heads of queries that share a head of keys."""
-        return term.summed([2], keep=True) if term.shape[2] > 1 else term
-
-    found: list[GradientTerm | None] = [None] * len(call.operands)
-    if call.wants(0):
-        found[0] = merged(of_scores.apply("matmul", k), query)
-    if call.wants(1):
-        found[1] = merged(of_group(of_scores.permuted(_SWAPPED).apply("matmul", q)), key)
-    if call.wants(2):
-        found[2] = merged(of_group(weights.permuted(_SWAPPED).apply("matmul", g)), value)
-    return found
+    if cap := attrs["softcap"]:
+        of_scores = of_scores * (1 - (1 / cap * capped).square())
+    found = (
+        of_scores.apply("matmul", k),
+        *(x.permuted(_SWAPPED).apply("matmul", y) for x, y in ((of_scores, q), (weights, g))),
+    )
+    return [_merged(term, like) for term, like in zip(found, (query, key, value), strict=True)]
 
 
-def _all_see(call: GradientCall) -> bool:
-    """Return whether each query sees a key for certain: a window without mask and length that has one for each query."""
-    if call.optional(3) is not None or call.optional(4) is not None:
-        return False
-    attrs = call.attrs
-    queries, keys = call.given(0).shape[-2], call.given(1).shape[-2]
-    left, right = attrs["left"], 0 if attrs["causal"] else attrs["right"]
-    # The keys from the first to the last that the window of a query allows.
-    positions = [position + attrs["offset"] for position in (0, queries - 1)]
-    starts = [0 if left is None else position - left for position in positions]
-    ends = [keys - 1 if right is None else position + right for position in positions]
-    return all(max(0, start) <= min(keys - 1, end) for start, end in zip(starts, ends, strict=True))
+def _merged(term: GradientTerm, like: GradientTerm) -> GradientTerm:
+    """Return the gradient of an operand from that of its heads. Heads of queries that share a head of keys are added."""
+    own = like.shape[1] if like.rank == 4 else like.shape[2] // term.shape[4]
+    batch, groups, repeats, rows, size = term.shape
+    if groups * repeats != own:
+        term, repeats = term.summed([2], keep=True), 1
+    by_head = term.reshaped((batch, own, rows, size)).cast(like.type.data_type)
+    return by_head if like.rank == 4 else by_head.permuted((0, 2, 1, 3)).reshaped((batch, rows, own * size))
 
 
-def _attention_gradient(call: GradientCall) -> Sequence[GradientTerm | NoDerivative | None]:
-    mask = call.optional(3)
-    adds = mask is not None and mask.type.data_type != "uint8"
-    return _COMPOSED(call) if call.attrs["softcap"] or adds else _of_scores(call)
+def _attention_rule(call: GradientCall) -> Sequence[GradientTerm | NoDerivative | None]:
+    if call.wants(3):
+        # The gradient of the mask is a matrix of scores.
+        return _COMPOSED(call)
+    return [*call.writer.add("x.attention_gradient", (call.gradient, *call.operands), call.attrs), None, None]
 
 
-_SWAPPED = (0, 1, 2, 4, 3)
-
-ATTENTION: GradientRule = _attention_gradient
+ATTENTION: GradientRule = _attention_rule
+ATTENTION_GRADIENT = by_parts(_attention_gradient)
 ROTARY_EMBEDDING = by_parts(_rotary_embedding)

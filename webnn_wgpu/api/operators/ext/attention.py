@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class AttentionExtensions(OperatorMethods):
-    """attention, rotary_embedding."""
+    """attention, attention_gradient, rotary_embedding."""
 
     @with_options()
     def attention(
@@ -99,6 +99,82 @@ class AttentionExtensions(OperatorMethods):
         )
 
     @with_options()
+    def attention_gradient(
+        self,
+        gradient: MLOperand,
+        query: MLOperand,
+        key: MLOperand,
+        value: MLOperand,
+        *,
+        mask: MLOperand | None = None,
+        length: MLOperand | None = None,
+        heads: int | None = None,
+        kv_heads: int | None = None,
+        scale: float | None = None,
+        softcap: float = 0.0,
+        causal: bool = False,
+        left: int | None = None,
+        right: int | None = None,
+        offset: int | None = None,
+        label: str = "",
+    ) -> list[MLOperand]:
+        """The gradients of `ext.attention` with respect to query, key and value, for `gradients`.
+
+        Operands and options are those of `ext.attention`. The mask is no variable here.
+
+        Args:
+            gradient: float32 or float16, the gradient of the result.
+            query: The data type of `gradient`, with the shape [batch, H, S, size] or [batch, S, H * size].
+            key: The data type of `gradient`, with the shape [batch, Hkv, T, size] or [batch, T, Hkv * size].
+            value: The data type of `gradient`, with the shape [batch, Hkv, T, columns] or [batch, T, Hkv * columns].
+            mask: float32, float16 or uint8, with a shape that broadcasts to [batch, H, S, T]. Floats are added to the scores,
+                so that -inf excludes a key. Of uint8, 0 excludes a key.
+            length: uint32 or int32, with the shape [batch], [1] or []: the number of keys, from 0 to T. The default is T. Keys
+                and values behind it are not read, so key and value may be caches that are filled little by little.
+            heads: H. It is required if `query` has rank 3.
+            kv_heads: Hkv. The default is H if neither key nor value has rank 4.
+            scale: Factor of the scores. The default is 1 / sqrt(size).
+            softcap: Unless 0, scores become `softcap * tanh(score / softcap)` before the mask is added.
+            causal: Whether no query sees keys after its own position, as with `right=0`.
+            left: Largest number of keys that a query sees before its own position. None sets no bound.
+            right: Largest number of keys that a query sees after its own position. None sets no bound.
+            offset: Position of the first query. By default the last query stands at the last key: the offset is `T - S`, or
+                `length - S`.
+            label: Name of the operator in errors, plans and debuggers.
+
+        Returns:
+            A list of the gradients of query, key and value, with their data type and shapes.
+
+        Raises:
+            MLTypeError: A data type, rank or shape is not allowed, the heads do not divide, the softcap is negative, or an
+                operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
+
+        Numerics:
+            Results are computed in float32 and rounded once.
+
+        Example:
+            >>> tokens = b.constant(np.ones([1, 5, 8], np.float32))
+            >>> b.ext.attention_gradient(tokens, tokens, tokens, tokens, heads=2)
+            [MLOperand(float32[1, 5, 8]), MLOperand(float32[1, 5, 8]), MLOperand(float32[1, 5, 8])]
+        """
+        return self._outputs(
+            "x.attention_gradient",
+            [gradient, query, key, value, mask, length],
+            {
+                "heads": heads,
+                "kv_heads": kv_heads,
+                "scale": scale,
+                "softcap": softcap,
+                "causal": causal,
+                "left": left,
+                "right": right,
+                "offset": offset,
+            },
+            label,
+        )
+
+    @with_options()
     def rotary_embedding(
         self,
         input: MLOperand,
@@ -149,4 +225,5 @@ class AttentionExtensions(OperatorMethods):
 
     if TYPE_CHECKING:
         # camelCase names, which `__getattr__` finds at run time.
+        attentionGradient = attention_gradient
         rotaryEmbedding = rotary_embedding
