@@ -56,6 +56,8 @@ REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "loads", "step"), 
 
 _MEAN = "t / params.length"
 
+REDUCE_SUM = "reduceSum"
+
 SUMMABLE = ("float32", "float16", "int32", "uint32", "int64", "uint64")
 
 _OF_COLUMNS = ("columns", "shared")
@@ -486,7 +488,7 @@ OPS = (
         text="Product",
         numerics="Integers wrap around.",
     ),
-    _sum("reduceSum", _add, types=SUMMABLE, gradient=reductions_gradients.SUM, text="Sum", numerics="Integers wrap around."),
+    _sum(REDUCE_SUM, _add, types=SUMMABLE, gradient=reductions_gradients.SUM, text="Sum", numerics="Integers wrap around."),
     _sum(
         "reduceSumSquare",
         lambda x, axes: _add(x * x, axes),

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
+from ..core.data_types import FLOATS
 from ..costs import Target
 from ..ir.graph import Graph, Node, Value
 from ..ops import OPS
@@ -65,12 +66,16 @@ def _reads_planes(graph: Graph, node: Node, transpose: Node) -> bool:
 def _fuse(
     graph: Graph, starts: Callable[[Node], bool], fits: Callable[[Graph, Sequence[Node], Node], bool], most: int
 ) -> Graph:
-    """Grow a group of `most` nodes at most from every starting node along results that have a single reader."""
+    """Grow a group of `most` nodes at most from every starting node along results that have a single reader.
+
+    Then it takes in the chains that lead to its other operands alone, such as the derivative that a gradient is multiplied by.
+    """
     readers: dict[int, set[int]] = {}
     for i, node in enumerate(graph.nodes):
         for value in node.operands:
             readers.setdefault(value, set()).add(i)
     outputs = set(graph.outputs.values())
+    makers = {output: node for node in graph.nodes for output in node.outputs}
     group_of: dict[int, list[Node]] = {}
     position = {node.id: i for i, node in enumerate(graph.nodes)}
     for node in graph.nodes:
@@ -84,7 +89,18 @@ def _fuse(
             followers = _followers(graph, readers, outputs, last, most - len(group))
             if not followers or any(f.id in group_of for f in followers) or not _all_fit(graph, group, followers, fits):
                 break
+            if _is_anchor(node) and graph.type(followers[-1].outputs[0]).data_type not in FLOATS:
+                break
             group += followers
+        first = group[:1] if _is_anchor(node) else []
+        for value in reads_of(group):
+            chain = _chain_to(graph, makers, readers, outputs, value)
+            if not chain or (first and value in node.operands) or any(member.id in group_of for member in chain):
+                continue
+            rest = sorted([*group[len(first) :], *chain], key=lambda member: position[member.id])
+            longer = [*first, *rest]
+            if len(longer) <= most and _all_fit(graph, longer[:1], longer[1:], fits):
+                group = longer
         if len(group) > 1:
             group_of.update({member.id: group for member in group})
     if not group_of:
@@ -96,7 +112,8 @@ def _fuse(
             kept.append(node)
         elif node is group[-1]:
             # The group runs where its last member stood: by then everything it reads has been made.
-            kept.append(fused_node(graph, sorted(group, key=lambda member: position[member.id])))
+            members = sorted(group, key=lambda member: (not _is_anchor(member), position[member.id]))
+            kept.append(fused_node(graph, members))
     return graph.with_nodes(tuple(kept))
 
 
@@ -125,6 +142,35 @@ def _followers(graph: Graph, readers: Mapping[int, set[int]], outputs: Collectio
     return []
 
 
+def _is_anchor(node: Node) -> bool:
+    return OPS[node.op].elementwise is None
+
+
+def _chain_to(
+    graph: Graph, makers: Mapping[int, Node], readers: Mapping[int, set[int]], outputs: Collection[int], value: int
+) -> list[Node]:
+    """Return the element-wise nodes of one shape that lead to a value alone, if the value has one reader.
+
+    There are none if one of them could be fused behind the operator whose result it reads.
+    """
+    found: list[Node] = []
+    waiting = [value]
+    while waiting:
+        last = waiting.pop()
+        node = makers.get(last)
+        alone = len(readers.get(last, ())) == 1 and last not in outputs
+        if node is None or not alone:
+            continue
+        if OPS[node.op].epilogue is not None:
+            return []
+        if OPS[node.op].elementwise is None or graph.type(last).shape != graph.type(value).shape:
+            continue
+        if node not in found:
+            found.append(node)
+            waiting += node.operands
+    return found
+
+
 def _all_fit(
     graph: Graph, group: Sequence[Node], followers: Sequence[Node], fits: Callable[[Graph, Sequence[Node], Node], bool]
 ) -> bool:
@@ -146,7 +192,7 @@ def _fits_chain(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
 
 def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
     output = graph.type(follower.outputs[0])
-    if output.shape != graph.type(group[0].outputs[0]).shape or output.data_type not in ("float32", "float16"):
+    if output.shape != graph.type(group[0].outputs[0]).shape:
         return False
     epilogue = OPS[group[0].op].epilogue
     assert epilogue is not None

@@ -22,6 +22,7 @@ from .narrow_weights import keep_weights_narrow
 from .products import merge_products
 from .rules import Rule
 from .scalars import repeat_scalars
+from .sums import merge_sums
 from .transposed_factors import read_transposed_factors
 from .widen import widen_float16
 
@@ -236,6 +237,12 @@ PASSES = (
         name="repeat_scalars",
         run=repeat_scalars,
         reason="operators on single elements run in the kernels that read their results, and need none of their own",
+        by_cost=True,
+    ),
+    Pass(
+        name="merge_sums",
+        run=merge_sums,
+        reason="one kernel sums up the columns of several tensors, such as the gradients of biases",
         by_cost=True,
     ),
 )
