@@ -16,7 +16,7 @@ from ..formats.web.model import WebModel
 from ..formats.web.reading import kernel_source, mapped, read_web_model
 from ..ir.types import TensorType
 from ..plan.execution_plan import ExecutionPlan
-from ..plan.planner import node_label
+from ..plan.labels import node_label
 from ..plan.stored import StoredPlan, restore_plan, store_plan, web_caps
 from .graph import MLGraph
 from .progress import Progress

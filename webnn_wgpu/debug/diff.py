@@ -18,7 +18,7 @@ from webnn_wgpu.core.data_types import Array
 from webnn_wgpu.core.errors import MLTypeError, NotSupportedError
 from webnn_wgpu.inspection.kernels import Kernel
 from webnn_wgpu.ir.graph import Graph, Node, file_places
-from webnn_wgpu.plan.planner import node_label
+from webnn_wgpu.plan.labels import node_label
 
 from .comparison import Comparison, compare
 from .observing import ObservedValues, observing, part_of, without

@@ -15,7 +15,7 @@ from webnn_wgpu.core.errors import InvalidStateError
 from webnn_wgpu.ir.graph import Graph, Node, Origin
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.passes import PASSES
-from webnn_wgpu.plan.planner import node_label
+from webnn_wgpu.plan.labels import node_label
 from webnn_wgpu.reference.interpreter import evaluate
 
 Seen = Callable[[int, list["Array | None"], list["Array | None"]], None]

@@ -27,7 +27,7 @@ from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._def import Part
 from webnn_wgpu.plan.execution_plan import Resource
-from webnn_wgpu.plan.planner import node_label
+from webnn_wgpu.plan.labels import node_label
 
 from .launch import installed
 from .observing import part_of, without

@@ -15,7 +15,7 @@ from ..api.graph import MLGraph
 from ..core.data_types import Array
 from ..display.tables import aligned, rich_table
 from ..passes import PASSES
-from ..plan.planner import node_label
+from ..plan.labels import node_label
 
 _TITLES = ("value", "operator", "type", "min", "max", "mean", "NaN", "infinite")
 _NUMBERS = range(3, len(_TITLES))

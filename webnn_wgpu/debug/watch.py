@@ -15,7 +15,7 @@ from webnn_wgpu.api.internals import context_of
 from webnn_wgpu.core.data_types import FLOATS, Array
 from webnn_wgpu.display.tables import aligned, rich_table
 from webnn_wgpu.ir.graph import Graph, Origin
-from webnn_wgpu.plan.planner import node_label
+from webnn_wgpu.plan.labels import node_label
 from webnn_wgpu.reference.interpreter import evaluate
 
 from .observing import ObservedValues, observing

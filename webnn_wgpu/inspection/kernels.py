@@ -21,7 +21,7 @@ from ..kernels.spec import Grid, KernelSpec
 from ..kernels.templates import render, template_file
 from ..plan import ExecutionPlan
 from ..plan.execution_plan import PlannedDispatch
-from ..plan.planner import node_label
+from ..plan.labels import node_label
 
 _TITLES = ("kernel", "shader", "workgroups", "operators", "why")
 

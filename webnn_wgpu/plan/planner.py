@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import NamedTuple
 
-from ..core.call_site import made_at
 from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
-from ..core.errors import OperationError, OutOfMemoryError
 from ..costs import Target
 from ..ir.graph import Graph, Node
 from ..kernels.element import padded_bytes
@@ -25,10 +20,12 @@ from ..ops._def import Lowering, Part
 from ..ops._operations import operations_of, touched_bytes
 from ..ops._strided_copy import copy_call
 from ..ops.fused import steps_of
+from .checks import check_call
 from .concatenation import parts_in_place, ranges_in_place
 from .execution_plan import ConstantUse, ExecutionPlan, Intermediate, PlannedDispatch, Resource, Slot
 from .forced import check_forced
 from .in_place import replace_operands
+from .labels import node_label, unique_names
 from .pieces import pieces_in_place
 from .sharing import share_kernels
 from .slots import Lifetime, Place, assign_slots
@@ -238,7 +235,7 @@ class _Planner:
                 else:
                     place = places[value]
                     resources.append(replace(place, offset_bytes=place.offset_bytes + offset, size_bytes=size))
-            self._check(call, node, label, resources)
+            check_call(call, node, label, resources, self.caps, self._bound_bytes, self._type)
             block = call.spec.packed(call.uniforms)
             uniforms.extend(bytes(-len(uniforms) % alignment))
             offset = len(uniforms)
@@ -378,82 +375,6 @@ class _Planner:
         own = [isinstance(o, int) and o in self.graph.values and o not in self.graph.constants for o in call.operands]
         return [round(n * call.share) if mine else n for mine, n in zip(own, sizes, strict=True)]
 
-    def _check(self, call: KernelCall, node: Node | None, label: str, resources: list[Resource]) -> None:
-        """Raise an error for a call that the device cannot run, and for one that no correct lowering creates."""
-        operator, label = _blamed(node, node_label(node) if node else label)
-        missing = [f for f in call.spec.features if f not in self.caps.features]
-        if missing:
-            raise OperationError(
-                "the device lacks a feature that this operator's data types need",
-                operator=operator,
-                label=label,
-                got=f"kernel {call.spec} needs {', '.join(missing)}",
-                allowed=f"features {', '.join(sorted(self.caps.features)) or 'none'}",
-                hint=made_at(o.site for o in node.origins) if node else "",
-            )
-        too_large = {
-            "max-buffer-size": "a tensor is larger than the device can hold",
-            "max-storage-buffer-binding-size": "a tensor is larger than the device can bind, and the operator cannot be "
-            "divided into parts that fit",
-        }
-        for binding, operand in zip(call.spec.bindings, call.operands, strict=True):
-            if binding.is_texture:
-                continue
-            held = _whole(operand)
-            for (name, rule), size in zip(too_large.items(), map(self._bound_bytes, (held, operand)), strict=True):
-                if size > self.caps.limit(name):
-                    raise OutOfMemoryError(
-                        rule,
-                        operator=operator,
-                        label=label,
-                        got=f"{binding.name} {self._type(operand)}, {size} bytes",
-                        allowed=f"{name} {self.caps.limit(name)} bytes",
-                        hint=made_at(o.site for o in node.origins) if node else "",
-                    )
-        buffers = [b for b in call.spec.bindings if not b.is_texture]
-        limit = self.caps.limit("max-storage-buffers-per-shader-stage")
-        assert len(buffers) <= limit, f"{call.spec} binds {len(buffers)} buffers; the device allows {limit}"
-        read = {(r.kind, r.key) for b, r in zip(call.spec.bindings, resources, strict=True) if b.access == "read"}
-        written = [r for b, r in zip(call.spec.bindings, resources, strict=True) if b.access == "write"]
-        wrote = [(r.kind, r.key) for r in written]
-        assert not read & set(wrote), f"{label}: a buffer is read and written in one dispatch"
-        spans = sorted((*place, r.offset_bytes, r.size_bytes) for place, r in zip(wrote, written, strict=True))
-        apart = all(a[:2] != b[:2] or a[2] + a[3] <= b[2] for a, b in itertools.pairwise(spans))
-        assert apart, f"{label}: a range of a buffer is written through two bindings"
-
-
-def node_label(node: Node) -> str:
-    """Return the name of a node for people: its label, else its operator and number (`conv2d_3`)."""
-    if node.label:
-        return node.label
-    labels = [o.label for o in node.origins if o.label]
-    return labels[-1] if labels else f"{OPS[node.op].python_name}_{node.id}"
-
-
-def unique_names(labels: Sequence[str]) -> list[str]:
-    """Return labels with a number behind those that there are several of, so that such a label alone names no single one.
-
-    >>> unique_names(["dense", "dense", "dense#2", "relu"])
-    ['dense#1', 'dense#3', 'dense#2', 'relu']
-    """
-    times = Counter(labels)
-    numbers = {label: count(1) for label in times}
-
-    def name(label: str) -> str:
-        return label if times[label] == 1 else next(n for i in numbers[label] if (n := f"{label}#{i}") not in times)
-
-    return [name(label) for label in labels]
-
-
-def _blamed(node: Node | None, label: str) -> tuple[str, str]:
-    """Return the operator and the label that an error names: of a fused node's operators the one that gave it its label."""
-    if node is None:
-        return "build", label
-    body = node.attrs.get("body")
-    members = body.nodes if isinstance(body, Graph) else (node,)
-    member = next((m for m in members if m.label == node.label), members[0])
-    return OPS[member.op].python_name, label
-
 
 def make_plan(
     graph: Graph, target: Target, forced: ForcedVariants | None = None, tuning: Tuning | None = None
@@ -473,13 +394,6 @@ def make_plan(
     """
     check_forced(forced or {})
     return _Planner(graph=graph, target=target, forced=forced or {}, tuning=tuning).plan()
-
-
-def _whole(operand: Operand) -> Operand:
-    """Return the value or packed constant that an operand is, or is a part of."""
-    if isinstance(operand, Window):
-        return Packed(operand.value, operand.packing) if operand.packing else operand.value
-    return operand
 
 
 def _written(call: KernelCall) -> list[int]:

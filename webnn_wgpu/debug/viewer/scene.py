@@ -14,7 +14,7 @@ from ...inspection.profile import figures
 from ...ir.graph import Graph, Node, file_places
 from ...ops import OPS
 from ...plan import ExecutionPlan
-from ...plan.planner import node_label
+from ...plan.labels import node_label
 from ..diff import GraphDiff
 
 Record = dict[str, Any]
