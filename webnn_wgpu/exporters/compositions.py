@@ -184,7 +184,8 @@ def _normalization_gradient(c: Composing) -> list[MLOperand]:
     inner = g if scale is None else b.mul(g, scale)
     rest = b.sub(inner, b.mul(normal, mean(b.mul(inner, normal))))
     rest = b.sub(rest, mean(inner)) if c.attrs["centered"] else rest
-    found = [b.div(rest, deviation)]
+    addend = c.operands[3]
+    found = [b.div(rest, deviation) if addend is None else b.add(b.div(rest, deviation), addend)]
     return [*found, b.cast(b.mul(g, normal), "float32")] if c.attrs["products"] else found
 
 

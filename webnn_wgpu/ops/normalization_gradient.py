@@ -38,7 +38,7 @@ _PASSES = 5
 
 
 def _infer(call: OpCall) -> tuple[TensorType, ...]:
-    gradient, x, scale = call.input(0), call.input(1), call.inputs[2]
+    gradient, x, scale, addend = call.input(0), call.input(1), call.inputs[2], call.inputs[3]
     call.require(gradient.shape == x.shape, "gradient must have the shape of input", allowed=str(list(x.shape)))
     call.attrs["axes"] = call.axes(call.attrs["axes"], x.rank)
     call.require(
@@ -46,12 +46,13 @@ def _infer(call: OpCall) -> tuple[TensorType, ...]:
         "Incompatible shapes: scale must broadcast to input",
         allowed=f"a shape that broadcasts to {list(x.shape)}",
     )
+    call.require(addend is None or addend.shape == x.shape, "addend must have the shape of input", allowed=str(list(x.shape)))
     return (x, call.output("float32", x.shape)) if call.attrs["products"] else (x,)
 
 
 def _parts(arrays: Sequence[Array | None], attrs: Attrs, data_type: str) -> tuple[Any, Any, Any, Any]:
     """Return the gradient, the same times scale, the normalized input and its factor, in float64."""
-    gradient, x, scale = arrays
+    gradient, x, scale, *_ = arrays
     assert gradient is not None
     assert x is not None
     axes: tuple[int, ...] = attrs["axes"]
@@ -66,7 +67,8 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Tens
         gradient, inner, normal, factor = _parts(arrays, attrs, outputs[0].data_type)
         rest = inner - normal * (inner * normal).mean(axis=axes, keepdims=True)
         rest = rest - inner.mean(axis=axes, keepdims=True) if attrs["centered"] else rest
-        found = [factor * rest, gradient * normal]
+        added = factor * rest if arrays[3] is None else factor * rest + wide(arrays[3])
+        found = [added, gradient * normal]
         return [to_type(np.broadcast_to(array, outputs[0].shape), type_) for array, type_ in zip(found, outputs, strict=False)]
 
 
@@ -94,6 +96,8 @@ def _lower(low: Lowering) -> list[KernelCall]:
     ]
     if parameters:
         resources.append((Binding(name="scale", access="read", element=x.data_type, quad=quads and of_items), low.value(2)))
+    if low.has(3):
+        resources.append((Binding(name="addend", access="read", element=x.data_type, quad=quads), low.value(3)))
     resources.append((Binding(name="output", access="write", element=x.data_type, quad=quads), low.node.outputs[0]))
     if attrs["products"]:
         resources.append((Binding(name="products", access="write", element="float32", quad=quads), low.node.outputs[1]))
@@ -137,6 +141,8 @@ def _in_steps(low: Lowering, strides: tuple[int, ...]) -> list[KernelCall]:
         code, operands["mean"] = f"{code} - mean", steps.total("mean", inner)
     code = f"({code}) * div_f32(1.0, sqrt_f32(variance + epsilon))"
     operands["variance"] = variance
+    if low.has(3):
+        code, operands["addend"] = f"{code} + addend", steps.operand(3)
     steps.formula(formula(code, tuple(operands), (epsilon,)), *operands.values(), result=0)
     if low.attrs["products"]:
         steps.formula(formula("g * normal", ("g", "normal")), gradient, normal, result=1)
@@ -160,61 +166,64 @@ def _bounds(found: ReferenceResults) -> list[Array]:
         shifted = roundings * largest(x) * factor if attrs["centered"] else 0.0
         off = roundings * (1 + largest(normal)) + 2 * shifted * (1 + shifted)
         of_input = factor * largest(inner) * (1 + largest(normal)) ** 2 * (4 * off + 4 * roundings)
-        allowed = [of_input + 2 * EPSILON * np.abs(found.expected[0].astype(np.float64)), np.abs(gradient) * 2 * off]
+        largest_term = np.abs(found.expected[0].astype(np.float64)) + (0.0 if arrays[3] is None else np.abs(arrays[3]))
+        allowed = [of_input + 2 * EPSILON * largest_term, np.abs(gradient) * 2 * off]
     shape = found.expected[0].shape
     return [np.broadcast_to(np.nan_to_num(array), shape) + SMALLEST for array in allowed][: len(found.expected)]
 
 
-OPS = (
-    OpDef(
-        name="x.normalization_gradient",
-        operands=(
-            OperandDef(name="gradient", data_types=FLOATS),
-            OperandDef(name="input", same_as="gradient"),
-            OperandDef(name="scale", same_as="gradient", required=False),
+NORMALIZATION_GRADIENT = OpDef(
+    name="x.normalization_gradient",
+    operands=(
+        OperandDef(name="gradient", data_types=FLOATS),
+        OperandDef(name="input", same_as="gradient"),
+        OperandDef(name="scale", same_as="gradient", required=False),
+        OperandDef(name="addend", same_as="gradient", required=False),
+    ),
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    attrs=(
+        Attr("axes", "uints"),
+        Attr("epsilon", "float", 1e-5),
+        Attr("centered", "bool", True),
+        Attr("products", "bool", False),
+    ),
+    templates=(_TEMPLATE, REDUCE, ELEMENTWISE),
+    outputs=("inputGradient", "products"),
+    output_types=FLOATS,
+    family=Family.NORMALIZATION,
+    without=("elementwise", "epilogue", "movement", "layout", "precision"),
+    cost=per_element(14),
+    bounds=Bounds(allowed=_bounds),
+    documentation=Documentation(
+        group=NORMALIZATION_EXTENSIONS,
+        summary="The gradient of a normalization of rows with respect to its input, for `gradients`.",
+        details=(
+            "With n = (x - mean) / sqrt(variance + epsilon) and h = gradient * scale, it is "
+            "`(h - mean(h) - n * mean(h * n)) / sqrt(variance + epsilon) + addend`, with the means along `axes`."
         ),
-        infer=_infer,
-        reference=_reference,
-        lower=_lower,
-        attrs=(
-            Attr("axes", "uints"),
-            Attr("epsilon", "float", 1e-5),
-            Attr("centered", "bool", True),
-            Attr("products", "bool", False),
+        arguments={
+            "gradient": "{types}, the gradient of the result.",
+            "input": "The data type and shape of `gradient`: the input of the normalization.",
+            "scale": "The same data type, with a shape that broadcasts to the input's. The default is 1.",
+            "addend": "The same data type and shape as the input: another gradient of it. The default is 0.",
+            "axes": "Dimensions that are normalized.",
+            "epsilon": "Finite. It is cast to the input's data type.",
+            "centered": "Whether the normalization subtracts the mean. RMS normalization does not.",
+            "products": "Whether `gradient * n` is a second result. Its sums are the gradient of the scale.",
+        },
+        returns=(
+            "A list of the gradient of the input, with its data type and shape. With `products` a float32 operand of that "
+            "shape follows."
         ),
-        templates=(_TEMPLATE, REDUCE, ELEMENTWISE),
-        outputs=("inputGradient", "products"),
-        output_types=FLOATS,
-        family=Family.NORMALIZATION,
-        without=("elementwise", "epilogue", "movement", "layout", "precision"),
-        cost=per_element(14),
-        bounds=Bounds(allowed=_bounds),
-        documentation=Documentation(
-            group=NORMALIZATION_EXTENSIONS,
-            summary="The gradient of a normalization of rows with respect to its input, for `gradients`.",
-            details=(
-                "With n = (x - mean) / sqrt(variance + epsilon) and h = gradient * scale, it is "
-                "`(h - mean(h) - n * mean(h * n)) / sqrt(variance + epsilon)`, with the means along `axes`."
-            ),
-            arguments={
-                "gradient": "{types}, the gradient of the result.",
-                "input": "The data type and shape of `gradient`: the input of the normalization.",
-                "scale": "The same data type, with a shape that broadcasts to the input's. The default is 1.",
-                "axes": "Dimensions that are normalized.",
-                "epsilon": "Finite. It is cast to the input's data type.",
-                "centered": "Whether the normalization subtracts the mean. RMS normalization does not.",
-                "products": "Whether `gradient * n` is a second result. Its sums are the gradient of the scale.",
-            },
-            returns=(
-                "A list of the gradient of the input, with its data type and shape. With `products` a float32 operand of that "
-                "shape follows."
-            ),
-            raises="An axis is not a dimension of the input or is repeated, shapes do not fit, data types differ",
-            example="""
+        raises="An axis is not a dimension of the input or is repeated, shapes do not fit, data types differ",
+        example="""
                 >>> b.ext.normalization_gradient(x, x, axes=[1])
                 [MLOperand(float32[2, 3])]
             """,
-        ),
-        gradient=normalization_gradients.GRADIENT,
     ),
+    gradient=normalization_gradients.GRADIENT,
 )
+
+OPS = (NORMALIZATION_GRADIENT,)

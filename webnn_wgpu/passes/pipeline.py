@@ -20,6 +20,7 @@ from .layout import keep_channels_last
 from .movement import merge_movement
 from .narrow_weights import keep_weights_narrow
 from .products import merge_products
+from .residuals import add_to_gradients
 from .rules import Rule
 from .scalars import repeat_scalars
 from .sums import merge_sums
@@ -214,6 +215,12 @@ PASSES = (
         name="widen_float16",
         run=widen_float16,
         reason="on request, float16 values between operators stay float32 and are not rounded",
+        exact=False,
+    ),
+    Pass(
+        name="add_to_gradients",
+        run=add_to_gradients,
+        reason="the gradient of a normalization adds the gradient that passes by it, before it stores a result",
         exact=False,
     ),
     Pass(

@@ -47,7 +47,7 @@ def _normalization(
 
 def _gradient(call: GradientCall, operands: Sequence[GradientTerm | None]) -> Sequence[GradientTerm]:
     """Return the results of the operator of these gradients, as a composition."""
-    gradient, x, scale = operands
+    gradient, x, scale, addend = operands
     assert gradient is not None
     assert x is not None
     axes, centered = call.attrs["axes"], call.attrs["centered"]
@@ -63,7 +63,8 @@ def _gradient(call: GradientCall, operands: Sequence[GradientTerm | None]) -> Se
     normal = difference * factor
     inner = gradient if scale is None else gradient * scale.cast(_STATISTICS)
     rest = inner - normal * mean(inner * normal)
-    found = [(factor * (rest - mean(inner) if centered else rest)).cast(data_type), gradient * normal]
+    of_input = (factor * (rest - mean(inner) if centered else rest)).cast(data_type)
+    found = [of_input if addend is None else of_input + addend, gradient * normal]
     return found[: len(call.results)]
 
 

@@ -54,6 +54,7 @@ class NormalizationExtensions(OperatorMethods):
         axes: Sequence[int],
         *,
         scale: MLOperand | None = None,
+        addend: MLOperand | None = None,
         epsilon: float = 1e-05,
         centered: bool = True,
         products: bool = False,
@@ -62,13 +63,14 @@ class NormalizationExtensions(OperatorMethods):
         """The gradient of a normalization of rows with respect to its input, for `gradients`.
 
         With n = (x - mean) / sqrt(variance + epsilon) and h = gradient * scale, it is `(h - mean(h) - n * mean(h * n)) /
-        sqrt(variance + epsilon)`, with the means along `axes`.
+        sqrt(variance + epsilon) + addend`, with the means along `axes`.
 
         Args:
             gradient: float32 or float16, the gradient of the result.
             input: The data type and shape of `gradient`: the input of the normalization.
             axes: Dimensions that are normalized.
             scale: The same data type, with a shape that broadcasts to the input's. The default is 1.
+            addend: The same data type and shape as the input: another gradient of it. The default is 0.
             epsilon: Finite. It is cast to the input's data type.
             centered: Whether the normalization subtracts the mean. RMS normalization does not.
             products: Whether `gradient * n` is a second result. Its sums are the gradient of the scale.
@@ -89,7 +91,7 @@ class NormalizationExtensions(OperatorMethods):
         """
         return self._outputs(
             "x.normalization_gradient",
-            [gradient, input, scale],
+            [gradient, input, scale, addend],
             {"axes": axes, "epsilon": epsilon, "centered": centered, "products": products},
             label,
         )
