@@ -14,7 +14,7 @@ from webnn_wgpu.ops import OPS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-INTERNAL = ("fused", "integerProduct", "quantizeDequantize", "quantizeCentered", "transposedMatmul")
+INTERNAL = ("columnSums", "fused", "integerProduct", "quantizeDequantize", "quantizeCentered", "transposedMatmul")
 """Operators that no program can call. Passes make nodes of them, in the golden plans of other models."""
 
 _X, _ROW, _INT = t("float32[2, 12]"), t("float32[12]"), t("int32[2, 12]")
@@ -30,6 +30,14 @@ EXTENSIONS: dict[str, Mapping[str, Any]] = {
         "value": t("float32[1, 4, 40, 16]"),
         "mask": t("float32[1, 1, 20, 40]"),
         "scale": 0.25,
+    },
+    "x.attention_gradient": {
+        "gradient": t("float32[1, 4, 20, 16]"),
+        "query": t("float32[1, 4, 20, 16]"),
+        "key": t("float32[1, 2, 40, 16]"),
+        "value": t("float32[1, 2, 40, 16]"),
+        "mask": t("float32[1, 1, 20, 40]"),
+        "causal": True,
     },
     "x.bitcast": {"input": _X, "data_type": "int32"},
     "x.bitwise_not": {"input": _INT},
@@ -102,6 +110,7 @@ LARGER = (
     ("x.attention", _attention(12, 512, 512, 64, "float16", mask=t("float16[12, 512, 512]"))),
     ("x.attention", _attention(8, 1024, 1024, 96)),
     ("x.attention", _attention(32, 1, 2048, 128, "float16", kv_heads=8)),  # Llama
+    ("x.attention_gradient", {"gradient": t("float32[1, 8, 1024, 64]"), **_attention(8, 1024, 1024, 64, causal=True)}),
     ("x.quantization_parameters", {"input": t("float32[300000]")}),
     ("matmul", {"a": t("float32[128, 384]"), "b": t("float32[384, 384]")}),  # MiniLM
     ("matmul", {"a": t("float32[16, 2048, 512]"), "b": t("float32[16, 512, 64]")}),

@@ -104,6 +104,7 @@ def _normalizations() -> Iterator[Call]:
     ):
         shapes = [(3, 4, 5), (3, 4, 5), scale]
         yield Call("x.normalization_gradient", f"axes-{options['axes']}", shapes, options | {"epsilon": 0.1})
+    yield Call("x.normalization_gradient", "addend", [(3, 4), (3, 4), None, (3, 4)], {"axes": [1], "epsilon": 0.1})
     yield Call("layerNormalization", "bias-alone", [(3, 4, 5), None, (5,)], {"axes": [2]})
     for layout, shape in (("nchw", (2, 3, 4, 5)), ("nhwc", (2, 4, 5, 3))):
         yield Call("instanceNormalization", f"no-scale-{layout}", [shape, None, (3,)], {"layout": layout})
@@ -188,6 +189,10 @@ def _extensions() -> Iterator[Call]:
     yield Call("x.attention", "length", [query, key, key, (3, 5), length], {"causal": True, "left": 2})
     yield Call("x.attention", "length-and-offset", [query, key, key, None, length], {"right": 1, "offset": 1})
     yield Call("x.attention", "rank-3", [(2, 3, 32), (2, 5, 16), (2, 5, 16)], {"heads": 4, "kv_heads": 2})
+    yield Call("x.attention_gradient", "groups", [query, query, key, key, (1, 4, 1, 5)], {"softcap": 2.0})
+    yield Call("x.attention_gradient", "unseen", [query, query, key, key, mask[:, :1]], {"causal": True, "offset": -1})
+    shapes = [(2, 3, 24), (2, 3, 32), (2, 5, 16), (2, 5, 12), None, length]
+    yield Call("x.attention_gradient", "rank-3", shapes, {"heads": 4, "kv_heads": 2, "left": 2})
     activations = {"activations": [("tanh", {}), ("softsign", {})]}
     yield Call("gru", "absent-operands", [(3, 2, 4), (1, 9, 4), (1, 9, 3)], {"steps": 3, "hidden_size": 3, "layout": "rzn"})
     shapes = [(2, 4), (9, 4), (9, 3), (2, 3), None, (9,)]

@@ -213,7 +213,9 @@ def _products() -> Iterator[Call]:
         ):
             values = (*k[:3], 5)
             yield Call("x.attention", f"{what}-{data_type}", [q, k, values, None, None], attrs, data_type)
-        given = [(3, 5, 7), (3, 5, 7), (7,)]
+            gradient = (*q[:3], 5)
+            yield Call("x.attention_gradient", f"{what}-{data_type}", [gradient, q, k, values, None, None], attrs, data_type)
+        given = [(3, 5, 7), (3, 5, 7), (7,), (3, 5, 7)]
         yield Call("x.normalization_gradient", f"rows-{data_type}", given, {"axes": [2], "products": True}, data_type)
         for interleaved in (False, True):
             angles = rng.random((5, 3)).astype(data_type)

@@ -40,6 +40,7 @@ def extension_calls() -> list[Call]:
     gru = [(5, 2, 8), (1, 24, 8), (1, 24, 8), None, None, None]
     return [
         Call("x.attention", "prompt", [heads, heads, heads, None, None]),
+        Call("x.attention_gradient", "all", [heads, heads, heads, heads, None, None]),
         Call("x.attention", "token", [(1, 2, 1, 32), (1, 2, 300, 32), (1, 2, 300, 32), None, None]),
         Call("x.rotary_embedding", "all", turned),
         *(Call("x.matmul_nbits", f"{n}", [(n, 64), codes, scales, None, None], {"bits": 4, "block_size": 32}) for n in (1, 9)),
@@ -49,7 +50,8 @@ def extension_calls() -> list[Call]:
             [np.zeros((9, 40), U8), np.zeros(3, I32), np.ones((9, 5), F32), None],
             {"block_size": 16},
         ),
-        Call("x.normalization_gradient", "rows", [(3, 40), (3, 40), (40,)], {"axes": [1], "products": True}),
+        Call("x.normalization_gradient", "rows", [(3, 40), (3, 40), (40,), (3, 40)], {"axes": [1], "products": True}),
+        Call("columnSums", "two", [(40, 64), (40, 64)], {"axes": [0]}),
         Call("x.quantization_parameters", "few", [(3, 40)]),
         Call("x.quantization_parameters", "parts", [(5, 1000)]),
         Call("x.grid_sample", "all", [(1, 2, 5, 3), (1, 3, 7, 2)]),

@@ -364,26 +364,52 @@ def _rotary_embedding(c: Composing) -> list[MLOperand]:
     return [found if whole else b.reshape(b.transpose(found, permutation=[0, 2, 1, 3]), list(x.shape))]
 
 
-@composes("x.attention")
-def _attention(c: Composing) -> list[MLOperand]:
+@dataclass(frozen=True)
+class _Weights:
+    """The operands of attention by head, each key and value for every query head, and what is computed of them."""
+
+    query: MLOperand
+    key: MLOperand
+    value: MLOperand
+    capped: MLOperand
+    """The scores before the mask."""
+    weights: MLOperand
+
+
+def _by_head(c: Composing, x: MLOperand, heads: int) -> MLOperand:
+    if len(x.shape) == 4:
+        return x
+    b, (batch, rows, width) = c.builder, x.shape
+    return b.transpose(b.reshape(x, [batch, rows, heads, width // heads]), permutation=[0, 2, 1, 3])
+
+
+def _merged(c: Composing, x: MLOperand, rank: int) -> MLOperand:
+    """Return heads as a tensor of some rank."""
+    if rank == 4:
+        return x
+    b, (batch, heads, rows, width) = c.builder, x.shape
+    return b.reshape(b.transpose(x, permutation=[0, 2, 1, 3]), [batch, rows, heads * width])
+
+
+def _swapped(c: Composing, x: MLOperand) -> MLOperand:
+    return c.builder.transpose(x, permutation=[0, 1, 3, 2])
+
+
+def _weights(c: Composing, first: int) -> _Weights:
+    """Return the weights of attention whose query is the operand `first`."""
     b, attrs = c.builder, c.attrs
-    mask, length = c.operands[3:5]
+    mask, length = c.operands[first + 3 : first + 5]
     if length is not None:
         raise c.refuse("a number of keys that comes with the inputs")
-    split: list[MLOperand] = []
-    for i, heads in enumerate((attrs["heads"], attrs["kv_heads"], attrs["kv_heads"])):
-        x = c.operand(i)
-        if len(x.shape) == 3:
-            batch, rows, width = x.shape
-            x = b.transpose(b.reshape(x, [batch, rows, heads, width // heads]), permutation=[0, 2, 1, 3])
-        split.append(x)
-    q, k, v = split
+    counts = (attrs["heads"], attrs["kv_heads"], attrs["kv_heads"])
+    q, k, v = (_by_head(c, c.operand(first + i), heads) for i, heads in enumerate(counts))
     group = q.shape[1] // k.shape[1]
     k, v = (_repeated(c, x, group) for x in (k, v))
-    scores = b.mul(b.matmul(q, b.transpose(k, permutation=[0, 1, 3, 2])), c.number(attrs["scale"], q))
+    scores = b.mul(b.matmul(q, _swapped(c, k)), c.number(attrs["scale"], q))
     if attrs["softcap"]:
         cap = c.number(attrs["softcap"], q)
         scores = b.mul(cap, b.tanh(b.div(scores, cap)))
+    capped = scores
     never = c.number(-math.inf, q)
     queries, keys = q.shape[2], k.shape[2]
     offset = keys - queries if attrs["offset"] is None else attrs["offset"]
@@ -399,11 +425,35 @@ def _attention(c: Composing) -> list[MLOperand]:
     nothing = b.equal(largest, never)
     weights = b.exp(b.sub(scores, b.where(nothing, c.number(0, q), largest)))
     total = b.reduce_sum(weights, axes=[3], keep_dimensions=True)
-    found = b.matmul(b.div(weights, b.where(nothing, c.number(1, q), total)), v)
-    if len(c.operand().shape) == 4:
-        return [found]
-    batch, heads, rows, width = found.shape
-    return [b.reshape(b.transpose(found, permutation=[0, 2, 1, 3]), [batch, rows, heads * width])]
+    return _Weights(q, k, v, capped, b.div(weights, b.where(nothing, c.number(1, q), total)))
+
+
+@composes("x.attention")
+def _attention(c: Composing) -> list[MLOperand]:
+    found = _weights(c, 0)
+    return [_merged(c, c.builder.matmul(found.weights, found.value), len(c.operand().shape))]
+
+
+@composes("x.attention_gradient")
+def _attention_gradient(c: Composing) -> list[MLOperand]:
+    b, attrs = c.builder, c.attrs
+    found, g = _weights(c, 1), _by_head(c, c.operand(), attrs["heads"])
+    flow = b.matmul(g, _swapped(c, found.value))
+    sums = b.reduce_sum(b.mul(found.weights, flow), axes=[3], keep_dimensions=True)
+    of_scores = b.mul(b.mul(found.weights, b.sub(flow, sums)), c.number(attrs["scale"], g))
+    if attrs["softcap"]:
+        part = b.div(found.capped, c.number(attrs["softcap"], g))
+        of_scores = b.mul(of_scores, b.sub(c.number(1, g), b.mul(part, part)))
+    of_query = b.matmul(of_scores, found.key)
+    of_key, of_value = b.matmul(_swapped(c, of_scores), found.query), b.matmul(_swapped(c, found.weights), g)
+    if (groups := attrs["kv_heads"]) < attrs["heads"]:
+
+        def added(x: MLOperand) -> MLOperand:
+            batch, heads, rows, width = x.shape
+            return b.reduce_sum(b.reshape(x, [batch, groups, heads // groups, rows, width]), axes=[2])
+
+        of_key, of_value = added(of_key), added(of_value)
+    return [_merged(c, x, len(c.operand(1 + i).shape)) for i, x in enumerate((of_query, of_key, of_value))]
 
 
 def _repeated(c: Composing, x: MLOperand, group: int) -> MLOperand:
