@@ -20,6 +20,7 @@ from .graph import MLGraph
 from .operand import MLOperand
 from .operators import Operators
 from .operators.wgsl import WgslOperators
+from .own_gradients import OwnGradient, OwnGradientMethods
 from .progress import Progress
 from .promise import MLPromise
 from .tensor import MLTensor
@@ -49,7 +50,7 @@ _INNER = 3
 """Calls from where a node is made up to the method of an operator."""
 
 
-class MLGraphBuilder(GradientMethods, WgslOperators, Operators):
+class MLGraphBuilder(GradientMethods, OwnGradientMethods, WgslOperators, Operators):
     """A graph under construction: methods add operators, and `build` compiles them.
 
     Each call checks its operands and infers the shapes and data types of its results. A builder builds once. With
@@ -94,6 +95,7 @@ class MLGraphBuilder(GradientMethods, WgslOperators, Operators):
         self._constants: dict[int, Array] = {}
         self._constant_tensors: dict[int, MLTensor] = {}
         self._nodes: list[Node] = []
+        self._own_gradients: dict[int, OwnGradient | None] = {}
         self._place: CallSite | None = None
 
     # operands -----------------------------------------------------------------------------------------------------

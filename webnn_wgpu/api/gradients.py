@@ -62,8 +62,8 @@ class GradientMethods(OperatorMethods):
         """
         builder = cast("MLGraphBuilder", self)
         builder._check_can_build(_NAME)
-        results = _checked(builder, outputs, "outputs")
-        wanted = _checked(builder, operands, "operands")
+        results = checked_operands(builder, outputs, "outputs", _NAME)
+        wanted = checked_operands(builder, operands, "operands", _NAME)
         given = _checked_seeds(builder, seeds, results)
         writer = _Differentiation(builder)
         terms = [writer.term(operand.value) for operand in results]
@@ -73,9 +73,11 @@ class GradientMethods(OperatorMethods):
         return [writer.operand(g if builder._values[g.value].origins else g.apply("identity")) for g in found]
 
 
-def _checked(builder: MLGraphBuilder, given: MLOperand | Sequence[MLOperand], name: str) -> list[MLOperand]:
-    """Return the operands of an argument, which must hold floats and belong to the builder."""
-    fail = failing(_NAME)
+def checked_operands(
+    builder: MLGraphBuilder, given: MLOperand | Sequence[MLOperand], name: str, method: str
+) -> list[MLOperand]:
+    """Return the operands of an argument of a method, which must hold floats and belong to the builder."""
+    fail = failing(method)
     found = [given] if isinstance(given, MLOperand) else list(given)
     if not found:
         raise fail(f"{name} must not be empty", got=repr(given), allowed="operands of the builder")
@@ -101,7 +103,7 @@ def _checked_seeds(
         raise fail("seeds must have one item for each output", got=f"{len(found)} seeds", allowed=f"{len(results)}")
     for seed, result in zip(found, results, strict=True):
         if seed is not None:
-            _checked(builder, seed, "seeds")
+            checked_operands(builder, seed, "seeds", _NAME)
             if seed.type != result.type:
                 raise fail("a seed must have the type of its output", got=str(seed.type), allowed=str(result.type))
     return found
@@ -142,7 +144,7 @@ class _Differentiation:
         nodes = self._builder._nodes
         start = bisect_right(nodes, min(term.value for term in operands), key=_first_result) if operands else len(nodes)
         end = bisect_right(nodes, max(term.value for term in results), key=_first_result)
-        path = nodes[start:end]
+        path = [node for each in nodes[start:end] if (node := self._seen(each)) is not None]
         reached: dict[int, Node | None] = {term.value: None for term in operands}
         for node in path:
             if not reached.keys().isdisjoint(node.operands):
@@ -160,11 +162,20 @@ class _Differentiation:
                     self._accumulate(sums, value, gradient)
         return [sums[term.value] if term.value in sums else term.filled(0.0) for term in operands]
 
+    def _seen(self, node: Node) -> Node | None:
+        """Return the node that stands for another one, if the program states the gradient of its result."""
+        own = self._builder._own_gradients
+        if node.id not in own:
+            return node
+        stated = own[node.id]
+        return None if stated is None else stated.node
+
     def _operand_gradients(
         self, node: Node, sums: dict[int, GradientTerm], reached: dict[int, Node | None]
     ) -> Iterator[tuple[int, GradientTerm]]:
         """Yield the gradients of the operands of a node that lie on a path."""
-        rule = operator(node.op).gradient
+        stated = self._builder._own_gradients.get(node.id)
+        rule = stated.rule if stated else operator(node.op).gradient
         if rule is None:
             raise self._refusal(node, reached)
         call = GradientCall(

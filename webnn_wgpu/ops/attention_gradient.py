@@ -26,8 +26,8 @@ from .interfaces.cost import Cost
 from .interfaces.family import Family
 from .softmax import SOFTMAX_OPERATIONS
 
-_QUERIES = KernelTemplate("attention_gradient.queries", ("quads",))
-_KEYS = KernelTemplate("attention_gradient.keys", ("key_quads", "value_quads"))
+_QUERIES = KernelTemplate("attention_gradient_queries", ("quads",))
+_KEYS = KernelTemplate("attention_gradient_keys", ("key_quads", "value_quads"))
 
 _BLOCK = 32
 """Rows and keys of a block of scores."""
