@@ -26,8 +26,7 @@ from .interfaces.cost import Cost
 from .interfaces.family import Family
 from .softmax import SOFTMAX_OPERATIONS
 
-_QUERIES = KernelTemplate("attention_gradient_queries", ("quads",))
-_KEYS = KernelTemplate("attention_gradient_keys", ("key_quads", "value_quads"))
+_TEMPLATE = KernelTemplate("attention_gradient", ("quads", "key_quads", "value_quads"))
 
 _BLOCK = 32
 """Rows and keys of a block of scores."""
@@ -86,8 +85,9 @@ class _Lowering:
         of_query = self._kernel()
         of_query.bind(self._output("query", 0), self.low.node.outputs[0])
         of_query.bind(Binding(name="stats", access="write", quad=True), self.stats)
-        of_query.params["quads"] = quads = self._quads(self.heads.q.size)
-        found = [self._call(_QUERIES, of_query, self.rows, self._panels((self.heads.q.size, quads)))]
+        quads = self._quads(self.heads.q.size)
+        of_query.params |= {"quads": quads, "key_quads": 0, "value_quads": 0}
+        found = [self._call(of_query, self.rows, self._panels((self.heads.q.size, quads)))]
         outputs = ("key", "value")
         # With mask and length, a kernel of both outputs has a buffer too many.
         both = len(of_query.bindings) < _MOST_BUFFERS
@@ -100,13 +100,14 @@ class _Lowering:
         kernel.bind(Binding(name="stats", access="read", quad=True), self.stats)
         sizes = {"key": self.heads.k.size, "value": self.heads.v.size}
         widths: list[tuple[int, int]] = []
+        kernel.params["quads"] = 0
         for index, (name, size) in enumerate(sizes.items(), 1):
             given = name in names
             kernel.params[f"{name}_quads"] = quads = self._quads(size) if given else 0
             if given:
                 widths.append((size, quads))
                 kernel.bind(self._output(name, index), self.low.node.outputs[index])
-        return self._call(_KEYS, kernel, self.heads.k.length, self._panels(*widths))
+        return self._call(kernel, self.heads.k.length, self._panels(*widths))
 
     def _kernel(self) -> ProductKernel:
         """Return a kernel with the operands."""
@@ -127,14 +128,14 @@ class _Lowering:
         element = self.low.output(index).data_type
         return Binding(name=f"{name}_output", access="write", element=element, quad=self.in_quads)
 
-    def _call(self, template: KernelTemplate, kernel: ProductKernel, length: int, panels: int) -> KernelCall:
+    def _call(self, kernel: ProductKernel, length: int, panels: int) -> KernelCall:
         """Return the call of a kernel whose workgroups divide rows or keys."""
         heads = self.heads
         tiles = -(-length // _BLOCK)
         units = tiles * heads.k.heads * heads.q.batch
         kernel.uniforms(units=units, parts=1, tiles=tiles, part_keys=heads.k.length, panels=panels)
         kernel.uniforms(rows=self.rows, heads=heads.k.heads)
-        return kernel.call(template, grid_1d(units * panels, self.low.caps), f"blocks of {_BLOCK} rows and {_BLOCK} keys")
+        return kernel.call(_TEMPLATE, grid_1d(units * panels, self.low.caps), f"blocks of {_BLOCK} rows and {_BLOCK} keys")
 
     def _quads(self, size: int) -> int:
         return min(_MOST_QUADS, -(-size // (QUAD * _ACROSS)))
@@ -171,7 +172,7 @@ OPS = (
         reference=_reference,
         lower=_lower,
         attrs=ATTRS,
-        templates=(_QUERIES, _KEYS),
+        templates=(_TEMPLATE,),
         outputs=("queryGradient", "keyGradient", "valueGradient"),
         output_types=FLOATS,
         family=Family.ATTENTION,
