@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from .adaptive import Adadelta, Adagrad, Adamax, Lion, RMSProp
 from .initializers import glorot_uniform, he_normal
+from .loss_scale import LossScale
 from .optimizers import SGD, Adam, AdamW, Optimizer
 from .quantity import Quantity
 from .schedules import (
@@ -33,6 +34,7 @@ __all__ = [
     "CosineSchedule",
     "ExponentialSchedule",
     "Lion",
+    "LossScale",
     "Optimizer",
     "PiecewiseSchedule",
     "Quantity",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from webnn_wgpu import MLTypeError
 from webnn_wgpu.api.optional import needed_by
 
-_OPTIMIZER, _STEPS = "webnn_wgpu.optimizer", "webnn_wgpu.steps"
+_OPTIMIZER, _STEPS, _SCALE = "webnn_wgpu.optimizer", "webnn_wgpu.steps", "webnn_wgpu.loss_scale"
 """Keys of the metadata."""
 
 
@@ -25,11 +25,15 @@ class Checkpoint:
         tensors: parameters and states by name.
         steps: the number of steps that have run.
         optimizer: the name of the optimizer's class.
+        loss_scale: the factor of the loss.
+        finite_steps: the number of steps since a gradient was not finite, for the factor of the loss.
     """
 
     tensors: Mapping[str, NDArray[Any]]
     steps: int
     optimizer: str
+    loss_scale: float = 1.0
+    finite_steps: int = 0
 
 
 def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> None:
@@ -42,7 +46,11 @@ def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> No
     save_file(
         dict(checkpoint.tensors),
         partial,
-        metadata={_OPTIMIZER: checkpoint.optimizer, _STEPS: str(checkpoint.steps)},
+        metadata={
+            _OPTIMIZER: checkpoint.optimizer,
+            _STEPS: str(checkpoint.steps),
+            _SCALE: f"{checkpoint.loss_scale} {checkpoint.finite_steps}",
+        },
     )
     partial.replace(target)
 
@@ -66,7 +74,17 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         raise _no_checkpoint(name, str(error)) from error
     if not metadata.get(_STEPS, "").isdecimal() or _OPTIMIZER not in metadata:
         raise _no_checkpoint(name, "a file without the number of steps")
-    return Checkpoint(tensors=tensors, steps=int(metadata[_STEPS]), optimizer=metadata[_OPTIMIZER])
+    try:
+        scale, finite_steps = metadata.get(_SCALE, "1.0 0").split()
+        return Checkpoint(
+            tensors=tensors,
+            steps=int(metadata[_STEPS]),
+            optimizer=metadata[_OPTIMIZER],
+            loss_scale=float(scale),
+            finite_steps=int(finite_steps),
+        )
+    except ValueError as error:
+        raise _no_checkpoint(name, f"a factor of the loss of {metadata[_SCALE]!r}") from error
 
 
 def _no_checkpoint(name: str, got: str) -> MLTypeError:

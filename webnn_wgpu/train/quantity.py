@@ -90,6 +90,23 @@ class Quantity:
         """
         return self._with(self.builder.clamp(self.operand, min_value=low, max_value=high))
 
+    def where(self, condition: MLOperand, other: Quantity) -> Quantity:
+        """Return each element where a condition holds, and another one elsewhere.
+
+        Args:
+            condition: uint8 operand of a shape that broadcasts.
+            other: the other elements.
+        """
+        return self._with(self.builder.where(condition, self.operand, other.operand))
+
+    def vanishing(self) -> Quantity:
+        """Return the sum of the products with 0: a scalar that is 0, or NaN if an element is not finite."""
+        return self._with(self.builder.reduce_sum((self * 0.0).operand))
+
+    def is_zero(self) -> MLOperand:
+        """Return whether each element is 0."""
+        return self.builder.equal(self.operand, self._operand(0.0))
+
     def sum_of_squares(self) -> Quantity:
         """Return the sum of the squares of all elements, a scalar."""
         return self._with(self.builder.reduce_sum_square(self.operand))
