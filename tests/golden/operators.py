@@ -67,6 +67,7 @@ EXTENSIONS: dict[str, Mapping[str, Any]] = {
         "products": True,
     },
     "x.quantization_parameters": {"input": _X},
+    "x.random_bits": {"key": t("uint32[2]"), "shape": [5, 7]},
     "x.rms_normalization": {"input": _X, "scale": _ROW},
     "x.rotary_embedding": {
         "input": t("float32[1, 4, 6, 16]"),

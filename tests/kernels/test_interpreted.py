@@ -72,6 +72,7 @@ EXTENSIONS = (
     Call("columnSums", "two", [(40, 64), (40, 64)], {"axes": [0]}),
     Call("x.quantization_parameters", "few", [(3, 30)]),
     Call("x.quantization_parameters", "parts", [(5, 1000)]),
+    Call("x.random_bits", "rows", [np.uint32([5, 42])], {"shape": [5, 7]}),
     Call("x.rotary_embedding", "halves", [(2, 3, 5, 8), np.cos(ANGLES), np.sin(ANGLES), None]),
     Call("x.scatter_elements", "add", [(5, 7), indices(5, (9, 7)), (9, 7)], {"reduction": "add"}),
     Call("x.scatter_nd", "max", [(5, 7), indices(5, (6, 1)), (6, 7)], {"reduction": "max"}, "int32"),

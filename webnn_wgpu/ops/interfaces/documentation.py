@@ -182,6 +182,7 @@ QUANTIZED_EXTENSIONS = Group(
     "QuantizedExtensions",
     "Extension operators on weights of a few bits, and for quantizing at run time.",
 )
+RANDOM_EXTENSIONS = Group("random", "RandomExtensions", "Extension operators: random numbers.")
 REMAINDER_EXTENSIONS = Group("remainder", "RemainderExtensions", "Extension operators: the remainders of divisions.")
 ROUNDING_EXTENSIONS = Group(
     "rounding", "RoundingExtensions", "Extension operators: rounding to data types that WebNN does not have."

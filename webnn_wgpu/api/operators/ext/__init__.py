@@ -12,6 +12,8 @@ from .composed import ComposedExtensions
 from .hyperbolic import HyperbolicExtensions
 from .normalization import NormalizationExtensions
 from .quantized import QuantizedExtensions
+from .random import RandomExtensions
+from .random_numbers import RandomNumbers
 from .remainder import RemainderExtensions
 from .rounding import RoundingExtensions
 from .sampling import SamplingExtensions
@@ -36,6 +38,8 @@ class Extensions(
     HyperbolicExtensions,
     NormalizationExtensions,
     QuantizedExtensions,
+    RandomExtensions,
+    RandomNumbers,
     RemainderExtensions,
     RoundingExtensions,
     SamplingExtensions,
