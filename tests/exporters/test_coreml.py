@@ -32,7 +32,7 @@ def reference() -> Iterator[wn.MLContext]:
 FEW = list({call.name: call for call in reversed(calls())}.values())
 REFUSED = frozenset(
     """x.bitcast x.cache_update x.bitwise_and x.bitwise_or x.bitwise_xor x.shift_left x.shift_right x.grid_sample
-    x.round_bfloat16 x.round_float8 x.scatter_elements x.scatter_nd x.top_k""".split()
+    x.random_bits x.round_bfloat16 x.round_float8 x.scatter_elements x.scatter_nd x.top_k""".split()
 )
 """Operators whose first call Core ML does not have."""
 

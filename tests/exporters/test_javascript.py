@@ -129,7 +129,7 @@ def check(graph: wn.MLGraph, feeds: dict[str, Any], context: wn.MLContext, recor
 FEW = {call.name: call for call in reversed(calls())}
 NO_COMPOSITION = frozenset(
     """x.bitcast x.cache_update x.bitwise_and x.bitwise_or x.bitwise_xor x.shift_left x.shift_right x.grid_sample
-    x.round_bfloat16 x.round_float8 x.scatter_elements x.scatter_nd x.top_k""".split()
+    x.random_bits x.round_bfloat16 x.round_float8 x.scatter_elements x.scatter_nd x.top_k""".split()
 )
 """Operators whose first call has no composition of WebNN's operators."""
 

@@ -133,6 +133,8 @@ def _movers() -> Iterator[Call]:
         if DATA_TYPES[data_type].size_bytes >= 4:
             yield Call("x.cache_update", f"odd-{data_type}", [ODD, (2, 7), position], {"axis": 0}, data_type)
 
+    yield Call("x.random_bits", "words", [np.uint32([1, 2])], {"shape": list(ODD)})
+
 
 def _indices(high: int, shape: Shape, data_type: str) -> Array:
     return np.abs(indices(high, shape)).astype(data_type)

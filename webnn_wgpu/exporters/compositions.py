@@ -122,11 +122,6 @@ def _acos(c: Composing) -> list[MLOperand]:
     return [b.mul(c.number(2, x), _arctangent(c, b.sqrt(b.div(b.sub(one, x), b.add(one, x)))))]
 
 
-@composes("x.random_bits")
-def _random_bits(c: Composing) -> list[MLOperand]:
-    raise c.refuse("operators on bits")
-
-
 @composes("x.sinh", "x.cosh")
 def _hyperbolic(c: Composing) -> list[MLOperand]:
     b, x = c.builder, c.operand()
