@@ -9,6 +9,7 @@ Example:
 from __future__ import annotations
 
 from .adaptive import Adadelta, Adagrad, Adamax, Lion, RMSProp
+from .curve import LossCurve
 from .initializers import glorot_uniform, he_normal
 from .loss_scale import LossScale
 from .optimizers import SGD, Adam, AdamW, Optimizer
@@ -34,6 +35,7 @@ __all__ = [
     "CosineSchedule",
     "ExponentialSchedule",
     "Lion",
+    "LossCurve",
     "LossScale",
     "Optimizer",
     "PiecewiseSchedule",
