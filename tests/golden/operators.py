@@ -112,6 +112,10 @@ LARGER = (
     ("x.attention", _attention(8, 1024, 1024, 96)),
     ("x.attention", _attention(32, 1, 2048, 128, "float16", kv_heads=8)),  # Llama
     ("x.attention_gradient", {"gradient": t("float32[1, 8, 1024, 64]"), **_attention(8, 1024, 1024, 64, causal=True)}),
+    (
+        "x.attention_gradient",
+        {"gradient": t("float16[1, 32, 256, 128]"), **_attention(32, 256, 256, 128, "float16", kv_heads=8)},
+    ),
     ("x.quantization_parameters", {"input": t("float32[300000]")}),
     ("matmul", {"a": t("float32[128, 384]"), "b": t("float32[384, 384]")}),  # MiniLM
     ("matmul", {"a": t("float32[16, 2048, 512]"), "b": t("float32[16, 512, 64]")}),

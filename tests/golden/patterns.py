@@ -31,6 +31,7 @@ MODULES = (
     "attention_patterns",
     "channels_last",
     "composites",
+    "gradient_passes",
     "in_place",
     "integer_products",
     "integers",

@@ -1,0 +1,190 @@
+"""Rewrites that gradients need most: sums in one kernel, residuals of normalizations, and chains beside a chain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.support import Sketch, assert_same
+from tests.unit.plans import caps_of
+from webnn_wgpu.costs import Target
+from webnn_wgpu.ir.verify import verify
+from webnn_wgpu.ops.column_sums import MOST_TENSORS
+from webnn_wgpu.passes.fuse import fuse_elementwise, fuse_epilogues
+from webnn_wgpu.passes.residuals import add_to_gradients
+from webnn_wgpu.passes.sums import merge_sums
+from webnn_wgpu.plan import make_plan
+from webnn_wgpu.reference import interpret
+
+if TYPE_CHECKING:
+    from webnn_wgpu.ir.graph import Graph
+
+GPU, SOFTWARE = Target.of(caps_of("nvidia")), Target.of(caps_of("lavapipe"))
+ROWS = np.random.default_rng(0).standard_normal((96, 64)).astype(np.float32)
+SQUARE = ROWS[:64]
+
+
+def names(graph: Graph) -> list[str]:
+    return [node.op for node in graph.nodes]
+
+
+def bodies(graph: Graph) -> list[list[str]]:
+    return [names(node.attrs["body"]) if "body" in node.attrs else [node.op] for node in graph.nodes]
+
+
+# Sums -----------------------------------------------------------------------------------------------------------------
+
+
+def sums(s: Sketch, count: int) -> list[int]:
+    return [s.apply("reduceSum", s.input(ROWS + i), axes=[0]) for i in range(count)]
+
+
+@pytest.mark.parametrize(("count", "kernels"), [(1, 1), (2, 1), (4, 1), (5, 2), (6, 2), (9, 3)])
+def test_sums_of_one_type_are_one_kernel(count: int, kernels: int) -> None:
+    s = Sketch()
+    graph = s.graph(*sums(s, count))
+    after = verify(merge_sums(graph, GPU))
+    assert len(after.nodes) == kernels
+    assert len(make_plan(after, GPU).dispatches) == kernels
+    assert all(len(node.outputs) <= MOST_TENSORS for node in after.nodes)
+    assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+    assert merge_sums(graph, SOFTWARE) is graph
+
+
+def test_a_sum_that_the_next_one_needs_is_apart() -> None:
+    s = Sketch()
+    first = s.apply("reduceSum", x := s.input(ROWS), axes=[0])
+    second = s.apply("reduceSum", s.apply("sub", x, first), axes=[0])
+    graph = s.graph(first, second)
+    assert merge_sums(graph, GPU) is graph
+
+
+def test_other_sums_are_apart() -> None:
+    s = Sketch()
+    x, halves = s.input(ROWS), s.input(ROWS.astype(np.float16))
+    graph = s.graph(
+        s.apply("reduceSum", x, axes=[1]),
+        s.apply("reduceSum", s.input(ROWS), axes=[1]),
+        s.apply("reduceSum", s.input(ROWS[:, :63]), axes=[0]),
+        s.apply("reduceSum", s.input(ROWS[:, 1:]), axes=[0]),
+        s.apply("reduceSum", x, axes=[0]),
+        s.apply("reduceSum", halves, axes=[0]),
+        s.apply("reduceMax", s.input(ROWS), axes=[0]),
+    )
+    assert merge_sums(graph, GPU) is graph
+
+
+def test_operands_do_not_wait_for_long() -> None:
+    s = Sketch()
+    first, between = s.apply("reduceSum", s.input(ROWS), axes=[0]), s.input(ROWS)
+    for _ in range(20):
+        between = s.apply("exp", between)
+    graph = s.graph(first, s.apply("reduceSum", between, axes=[0]))
+    assert merge_sums(graph, GPU) is graph
+
+
+# Residuals ------------------------------------------------------------------------------------------------------------
+
+
+def gradient(s: Sketch, addend: int | None = None) -> tuple[int, ...]:
+    given = [s.input(ROWS), s.input(ROWS), None, addend]
+    return s.apply_all("x.normalization_gradient", given, axes=[1], products=True)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_gradient_of_a_normalization_adds_the_one_that_passes_by(swapped: bool) -> None:
+    s = Sketch()
+    residual = s.input(ROWS)
+    of_input, products = gradient(s)
+    scale = s.apply("reduceSum", products, axes=[0])
+    graph = s.graph(s.apply("add", *([residual, of_input] if swapped else [of_input, residual])), scale)
+    after = verify(add_to_gradients(graph))
+    assert names(after) == ["x.normalization_gradient", "reduceSum"]
+    for name, array in interpret(graph, s.feeds).items():
+        np.testing.assert_allclose(interpret(after, s.feeds)[name], array, rtol=1e-5, atol=1e-5)
+
+
+def test_other_sums_of_gradients_stay() -> None:
+    def of_products(s: Sketch) -> Graph:
+        return s.graph(s.apply("add", s.input(ROWS), gradient(s)[1]))
+
+    def read_twice(s: Sketch) -> Graph:
+        found = gradient(s)[0]
+        return s.graph(s.apply("add", s.input(ROWS), found), s.apply("exp", found))
+
+    def made_later(s: Sketch) -> Graph:
+        found = gradient(s)[0]
+        return s.graph(s.apply("add", s.apply("exp", s.input(ROWS)), found))
+
+    def broadcast(s: Sketch) -> Graph:
+        return s.graph(s.apply("add", s.input(ROWS[:1]), gradient(s)[0]))
+
+    def second_addend(s: Sketch) -> Graph:
+        return s.graph(s.apply("add", s.input(ROWS), gradient(s, s.input(ROWS))[0]))
+
+    for draw in (of_products, read_twice, made_later, broadcast, second_addend):
+        graph = draw(Sketch())
+        assert add_to_gradients(graph) is graph, draw.__name__
+
+
+# Chains beside a chain ------------------------------------------------------------------------------------------------
+
+
+def derivative(s: Sketch, x: int) -> int:
+    """Add the derivative of gelu."""
+    cumulated = s.apply("linear", s.apply("erf", s.apply("linear", x, alpha=0.7)), alpha=0.5, beta=0.5)
+    return s.apply("add", cumulated, s.apply("mul", x, s.apply("exp", s.apply("neg", s.apply("mul", x, x)))))
+
+
+def test_a_product_computes_the_derivative_that_it_is_multiplied_by() -> None:
+    s = Sketch()
+    product = s.apply("matmul", s.input(ROWS), s.input(SQUARE))
+    graph = s.graph(s.apply("mul", product, derivative(s, s.input(ROWS))))
+    after = verify(fuse_epilogues(graph, GPU))
+    assert [body[0] for body in bodies(after)] == ["matmul"]
+    assert len(bodies(after)[0]) == len(graph.nodes)
+    assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+
+
+def test_a_mask_is_computed_behind_a_product() -> None:
+    s = Sketch()
+    seen = s.apply("greater", s.input(ROWS), s.constant(np.float32(0)))
+    product = s.apply("matmul", s.input(ROWS), s.input(SQUARE))
+    graph = s.graph(s.apply("where", seen, product, s.constant(np.float32(0))))
+    after = verify(fuse_epilogues(graph, GPU))
+    assert bodies(after) == [["matmul", "greater", "where"]]
+    assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+
+
+def test_a_sum_of_two_chains_is_one_kernel() -> None:
+    s = Sketch()
+    graph = s.graph(derivative(s, s.input(ROWS)))
+    after = verify(fuse_elementwise(graph, GPU))
+    assert len(after.nodes) == 1
+    assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+
+
+def test_chains_that_others_need_or_that_products_end_with_stay() -> None:
+    def read_twice(s: Sketch) -> tuple[Graph, int]:
+        chain = s.apply("exp", s.input(ROWS))
+        return s.graph(s.apply("mul", s.apply("matmul", s.input(ROWS), s.input(SQUARE)), chain), chain), 2
+
+    def behind_a_product(s: Sketch) -> tuple[Graph, int]:
+        first, second = (s.apply("matmul", s.input(ROWS), s.input(SQUARE)) for _ in range(2))
+        return s.graph(s.apply("add", first, s.apply("exp", second))), 2
+
+    def in_front(s: Sketch) -> tuple[Graph, int]:
+        return s.graph(s.apply("exp", s.apply("matmul", s.apply("neg", s.input(SQUARE)), s.input(SQUARE)))), 2
+
+    def smaller(s: Sketch) -> tuple[Graph, int]:
+        row = s.apply("exp", s.input(ROWS[:1]))
+        return s.graph(s.apply("mul", s.apply("matmul", s.input(ROWS), s.input(SQUARE)), row)), 2
+
+    for draw in (read_twice, behind_a_product, in_front, smaller):
+        s = Sketch()
+        graph, kernels = draw(s)
+        after = verify(fuse_epilogues(graph, GPU))
+        assert len(after.nodes) == kernels, draw.__name__
+        assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
