@@ -24,7 +24,7 @@ class OwnGradient:
     """A gradient that a program states.
 
     Attributes:
-        node: what the walk from outputs to operands sees in place of the nodes that compute the results.
+        node: the node that the walk from outputs to operands sees in place of those that compute the results.
         rule: the gradient.
     """
 
@@ -83,7 +83,7 @@ class OwnGradientMethods(OperatorMethods):
         return _stated(builder, given, wanted, rule)
 
     def stop_gradient(self, input: MLOperand) -> MLOperand:
-        """Return the same elements, without a gradient: what they are computed from counts as constant.
+        """Return the same elements, without a gradient: their operands count as constants.
 
         Args:
             input: an operand of the builder.

@@ -366,7 +366,7 @@ def _rotary_embedding(c: Composing) -> list[MLOperand]:
 
 @dataclass(frozen=True)
 class _Weights:
-    """The operands of attention by head, each key and value for every query head, and what is computed of them."""
+    """The operands of attention by head, each key and value for every query head, with the scores and weights."""
 
     query: MLOperand
     key: MLOperand

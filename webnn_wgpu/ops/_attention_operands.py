@@ -89,7 +89,7 @@ class QueryKeyValue:
 
 
 def check_operands(call: OpCall, first: int = 0) -> QueryKeyValue:
-    """Check query, key, value, mask and length, and replace defaults of options by what they stand for.
+    """Check query, key, value, mask and length, and replace defaults of options by their values.
 
     Args:
         call: the call.
@@ -160,11 +160,11 @@ def _head_counts(call: OpCall, types: dict[str, TensorType]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Weights:
-    """What attention computes before its result, in float64, by [batch, head].
+    """The values that attention computes before its result, in float64, by [batch, head].
 
     Attributes:
         query: the queries.
-        key, value: those of each query head. What no query sees is 0.
+        key, value: those of each query head. Keys that no query sees are 0.
         capped: the scores before the mask is added.
         weights: the softmax of the scores. Rows that see no key are 0.
     """
@@ -226,7 +226,7 @@ def window_of(attrs: Attrs) -> tuple[int, int]:
 
 
 def bind_scores(kernel: ProductKernel, low: Lowering, heads: QueryKeyValue, *, quads: bool, first: int = 0) -> None:
-    """Bind mask and length, and declare what scores depend on: the scale, and the keys that a query sees.
+    """Bind mask and length, and declare the scale and the keys that a query sees.
 
     Args:
         kernel: the kernel.

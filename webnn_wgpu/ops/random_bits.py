@@ -1,4 +1,4 @@
-"""Random bits of a counter: the same ones on every device, whatever the order in which elements are computed.
+"""Random bits of a counter: the same ones on every device, in any order of the elements.
 
 Source: J. Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011. The function is Threefry-2x32 with 20 rounds.
 """

@@ -1,4 +1,4 @@
-"""Checks of kernel calls: what the device cannot run, and what no correct lowering creates."""
+"""Checks of kernel calls: those that the device cannot run, and those that no correct lowering creates."""
 
 from __future__ import annotations
 

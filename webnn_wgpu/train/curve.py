@@ -34,7 +34,7 @@ class LossCurve:
         >>> for loss in (4.0, 3.0, 2.5, 1.0, 0.0):
         ...     curve.add({"loss": loss})
         >>> curve
-        LossCurve(█▆▅▂▁ 5 steps, loss 0)
+        LossCurve(█▆▅▃▁ 5 steps, loss 0)
     """
 
     def __init__(self, loss: str = "loss") -> None:
@@ -63,7 +63,7 @@ class LossCurve:
             step: the step.
             batches: the batches.
             total: their number. None asks `len`, where the batches have one.
-            file: where the bar is written. None is stderr. No bar is written to what is no terminal.
+            file: where the bar is written. None is stderr. No bar is written to a file that is no terminal.
 
         Yields:
             The result of each step.

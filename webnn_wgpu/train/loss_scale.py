@@ -19,8 +19,8 @@ class LossScale:
 
     Attributes:
         initial: the factor of the first step.
-        growth: what the factor is multiplied by when it grows.
-        backoff: what it is multiplied by when it shrinks.
+        growth: the number that the factor is multiplied by when it grows.
+        backoff: the number that it is multiplied by when it shrinks.
         interval: the number of steps after which it grows.
 
     Example:
