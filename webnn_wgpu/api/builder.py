@@ -96,6 +96,7 @@ class MLGraphBuilder(GradientMethods, OwnGradientMethods, WgslOperators, Operato
         self._constant_tensors: dict[int, MLTensor] = {}
         self._nodes: list[Node] = []
         self._own_gradients: dict[int, OwnGradient | None] = {}
+        self._block, self._blocks = 0, 0
         self._place: CallSite | None = None
 
     # operands -----------------------------------------------------------------------------------------------------
@@ -266,6 +267,7 @@ class MLGraphBuilder(GradientMethods, OwnGradientMethods, WgslOperators, Operato
                 attrs=MappingProxyType(canonical),
                 label=label,
                 origins=origins,
+                block=self._block,
             )
         )
         return outputs

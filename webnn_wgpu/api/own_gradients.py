@@ -1,11 +1,12 @@
-"""Gradients that programs state themselves: `with_gradient` and `stop_gradient`."""
+"""Gradients that programs state themselves, and values that the backward pass computes again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast, overload
 
+from ..core.data_types import FLOATS
 from ..ops.interfaces.gradient import GradientCall, GradientRule, GradientTerm
 from .arrays import failing
 from .gradients import checked_operands
@@ -33,7 +34,7 @@ class OwnGradient:
 
 
 class OwnGradientMethods(OperatorMethods):
-    """with_gradient and stop_gradient."""
+    """with_gradient, stop_gradient and recompute."""
 
     def with_gradient(
         self,
@@ -72,15 +73,60 @@ class OwnGradientMethods(OperatorMethods):
         wanted = checked_operands(builder, operands, "operands", "with_gradient")
 
         def rule(call: GradientCall) -> list[GradientTerm | None]:
-            seeds = [
-                term.filled(0.0) if found is None else found for term, found in zip(call.results, call.gradients, strict=True)
-            ]
-            found = gradient(*(MLOperand(builder, seed.value, seed.type) for seed in seeds))
+            found = gradient(*_seeds(builder, call))
             terms = list(found) if isinstance(found, Sequence) else [found]
             _check_gradients(builder, terms, wanted)
             return [None if term is None else GradientTerm(call.writer, term.value, term.type) for term in terms]
 
         return _stated(builder, given, wanted, rule)
+
+    @overload
+    def recompute(self, compute: Callable[[], MLOperand]) -> MLOperand: ...
+
+    @overload
+    def recompute(self, compute: Callable[[], Sequence[MLOperand]]) -> list[MLOperand]: ...
+
+    def recompute(self, compute: Callable[[], MLOperand | Sequence[MLOperand]]) -> MLOperand | list[MLOperand]:
+        """Add a part of the graph whose inner values `gradients` computes again, so that no memory holds them until then.
+
+        Only the results and the operands from outside stay in memory. A network of equal layers, each of them such a part,
+        takes the memory of one layer and of the results of all. In return, a training computes the forward pass twice.
+
+        Args:
+            compute: adds the operators of the part, and returns its results: float operands. `gradients` calls it again, so it
+                must add the same operators each time, and no inputs.
+
+        Returns:
+            The result or the list of results.
+
+        Raises:
+            InvalidStateError: the builder has built, or its context is lost.
+            MLTypeError: `compute` returned no float operands of this builder.
+
+        Example:
+            >>> y = b.recompute(lambda: b.tanh(b.mul(x, x)))
+            >>> graph = b.build({"gradient": b.gradients(y, x)[0]})
+            >>> print(context.compute(graph, {"x": [[0, 1, 2], [0, 0, 0]]})["gradient"].round(2))
+            [[0.   0.84 0.01]
+             [0.   0.   0.  ]]
+        """
+        builder = cast("MLGraphBuilder", self)
+        builder._check_can_build("recompute")
+        start = len(builder._nodes)
+        given = compute()
+        results = checked_operands(builder, given, "results", "recompute")
+        operands = _read_from_outside(builder, start)
+
+        def rule(call: GradientCall) -> list[GradientTerm | None]:
+            again = _again(builder, compute)
+            wanted = [operand for operand, needs in zip(operands, call.wanted, strict=True) if needs]
+            seeds = _seeds(builder, call)
+            found = iter(builder.gradients(again, wanted, seeds))
+            taken = [next(found) if needs else None for needs in call.wanted]
+            return [None if g is None else GradientTerm(call.writer, g.value, g.type) for g in taken]
+
+        stated = _stated(builder, results, operands, rule)
+        return stated[0] if isinstance(given, MLOperand) else stated
 
     def stop_gradient(self, input: MLOperand) -> MLOperand:
         """Return the same elements, without a gradient: their operands count as constants.
@@ -105,6 +151,32 @@ class OwnGradientMethods(OperatorMethods):
         builder._check_can_build("stop_gradient")
         (result,) = _stated(builder, checked_operands(builder, input, "input", "stop_gradient"), [], lambda call: [])
         return result
+
+
+def _seeds(builder: MLGraphBuilder, call: GradientCall) -> list[MLOperand]:
+    """Return the gradients of the results, zeros for those without one."""
+    terms = [term.filled(0.0) if found is None else found for term, found in zip(call.results, call.gradients, strict=True)]
+    return [MLOperand(builder, term.value, term.type) for term in terms]
+
+
+def _read_from_outside(builder: MLGraphBuilder, start: int) -> list[MLOperand]:
+    """Return the float operands that nodes from `start` on read and do not compute."""
+    nodes = builder._nodes[start:]
+    made = {value for node in nodes for value in node.outputs}
+    read = dict.fromkeys(value for node in nodes for value in node.operands)
+    values = [builder._values[value] for value in read if value not in made]
+    return [MLOperand(builder, value.id, value.type) for value in values if value.type.data_type in FLOATS]
+
+
+def _again(builder: MLGraphBuilder, compute: Callable[[], MLOperand | Sequence[MLOperand]]) -> MLOperand | Sequence[MLOperand]:
+    """Return the results of nodes that are not merged with equal ones of before."""
+    outer = builder._block
+    builder._blocks += 1
+    builder._block = builder._blocks
+    try:
+        return compute()
+    finally:
+        builder._block = outer
 
 
 def _stated(

@@ -57,7 +57,10 @@ class Value:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Node:
-    """One operator call: specification name (or `fused`, `x.name`), operands by value id, canonical attributes."""
+    """One operator call: specification name (or `fused`, `x.name`), operands by value id, canonical attributes.
+
+    Equal nodes are computed once if they have the same `block`: a program may compute something again instead of keeping it.
+    """
 
     id: int
     op: str
@@ -66,6 +69,7 @@ class Node:
     attrs: Attrs = field(default_factory=_no_attrs)
     label: str = ""
     origins: tuple[Origin, ...] = ()
+    block: int = 0
 
     @property
     def operands(self) -> tuple[int, ...]:

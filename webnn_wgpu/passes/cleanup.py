@@ -44,7 +44,7 @@ def merge_identical_nodes(graph: Graph) -> Graph:
         node = substitute(original, replaced)
         # By their text, so that 0.0 and -0.0, which are equal, stay apart.
         attrs = frozenset((name, repr(value) if isinstance(value, float) else value) for name, value in node.attrs.items())
-        key = (node.op, node.inputs, attrs, tuple(graph.type(o) for o in node.outputs))
+        key = (node.op, node.inputs, node.block, attrs, tuple(graph.type(o) for o in node.outputs))
         at = first.get(key)
         if at is None:
             first[key] = len(kept)
