@@ -164,6 +164,8 @@ class AttentionCosts(ABC):
         decode_keys: most keys of a part of the `decode` kernel.
         long_keys: keys from which on compiling a larger kernel pays.
         subgroup_barriers: whether kernels in subgroups synchronize them, if the device has such barriers.
+        gradient_by_products: whether products with matrices of scores in memory compute gradients faster than kernels that
+            compute the scores again.
     """
 
     busy_units: int
@@ -172,6 +174,7 @@ class AttentionCosts(ABC):
     decode_keys: int
     long_keys: int
     subgroup_barriers: bool
+    gradient_by_products: bool
 
     @abstractmethod
     def choose(self, possible: Collection[str], rows: int, keys: int, columns: int) -> Choice:

@@ -303,6 +303,7 @@ def costs_of(caps: Caps) -> Costs:
             decode_keys=256,
             long_keys=512,
             subgroup_barriers=False,
+            gradient_by_products=False,
         ),
         recurrent=HardwareRecurrent(
             rates=rates,

@@ -292,6 +292,8 @@ def costs_of(caps: Caps) -> Costs:
             decode_keys=256,
             long_keys=512,
             subgroup_barriers=True,
+            # A step of a transformer of 4 layers takes 0.60 s of CPU time instead of 0.81 s.
+            gradient_by_products=True,
         ),
         recurrent=SoftwareRecurrent(
             # That many take a third of a second to compile, about a second without subgroups. They halve the time of 384 units

@@ -157,29 +157,29 @@ def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -
     return 2 * keys * products + (SOFTMAX_OPERATIONS + 4) * rows * keys
 
 
-OPS = (
-    OpDef(
-        name="x.attention_gradient",
-        operands=(
-            Operand(name="gradient", data_types=FLOATS, min_rank=3, max_rank=4),
-            Operand(name="query", same_as="gradient", min_rank=3, max_rank=4),
-            Operand(name="key", same_as="gradient", min_rank=3, max_rank=4),
-            Operand(name="value", same_as="gradient", min_rank=3, max_rank=4),
-            Operand(name="mask", data_types=(*FLOATS, "uint8"), max_rank=4, required=False),
-            Operand(name="length", data_types=("uint32", "int32"), max_rank=1, required=False),
-        ),
-        infer=_infer,
-        reference=_reference,
-        lower=_lower,
-        attrs=ATTRS,
-        templates=(_TEMPLATE,),
-        outputs=("queryGradient", "keyGradient", "valueGradient"),
-        output_types=FLOATS,
-        family=Family.ATTENTION,
-        without=("elementwise", "epilogue", "movement", "layout", "precision"),
-        cost=Cost(_operations),
-        bounds=CONDITIONED,
-        documentation=_documentation.ATTENTION_GRADIENT,
-        gradient=attention_gradients.ATTENTION_GRADIENT,
+ATTENTION_GRADIENT = OpDef(
+    name="x.attention_gradient",
+    operands=(
+        Operand(name="gradient", data_types=FLOATS, min_rank=3, max_rank=4),
+        Operand(name="query", same_as="gradient", min_rank=3, max_rank=4),
+        Operand(name="key", same_as="gradient", min_rank=3, max_rank=4),
+        Operand(name="value", same_as="gradient", min_rank=3, max_rank=4),
+        Operand(name="mask", data_types=(*FLOATS, "uint8"), max_rank=4, required=False),
+        Operand(name="length", data_types=("uint32", "int32"), max_rank=1, required=False),
     ),
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    attrs=ATTRS,
+    templates=(_TEMPLATE,),
+    outputs=("queryGradient", "keyGradient", "valueGradient"),
+    output_types=FLOATS,
+    family=Family.ATTENTION,
+    without=("elementwise", "epilogue", "movement", "layout", "precision"),
+    cost=Cost(_operations),
+    bounds=CONDITIONED,
+    documentation=_documentation.ATTENTION_GRADIENT,
+    gradient=attention_gradients.ATTENTION_GRADIENT,
 )
+
+OPS = (ATTENTION_GRADIENT,)

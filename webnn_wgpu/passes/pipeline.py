@@ -11,6 +11,7 @@ from ..costs import Target
 from ..ir.graph import Graph, file_places
 from . import casts, channels, convolution, gelu, normalization, numbers, quantized, rotary
 from .attention import recognize_attention
+from .attention_gradients import decompose_attention_gradients
 from .cleanup import drop_dead_nodes, drop_identities, merge_identical_nodes
 from .fold import fold_constants
 from .fuse import fuse_elementwise, fuse_epilogues, fuse_transposes
@@ -97,6 +98,13 @@ PASSES = (
         run=casts.merge_casts,
         reason="a cast of a lossless cast reads the first operand directly",
         rules=casts.RULES,
+    ),
+    Pass(
+        name="decompose_attention_gradients",
+        run=decompose_attention_gradients,
+        reason="software adapters compute products faster than kernels that compute the scores of attention again",
+        exact=False,
+        by_cost=True,
     ),
     Pass(
         name="drop_identities",

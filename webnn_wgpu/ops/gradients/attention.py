@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...ir.graph import Attrs
 from ..interfaces.gradient import GradientCall, GradientRule, GradientTerm, NoDerivative, by_parts
 
 _SCORES = "float32"
@@ -64,6 +65,16 @@ def _window(call: GradientCall, length: GradientTerm | None, queries: int, keys:
     return seen
 
 
+def _all_see(attrs: Attrs, queries: int, keys: int) -> bool:
+    """Return whether each query sees a key, by its position alone."""
+    left, right = attrs["left"], 0 if attrs["causal"] else attrs["right"]
+    # The keys from the first to the last that the window of a query allows.
+    positions = [position + attrs["offset"] for position in (0, queries - 1)]
+    starts = [0 if left is None else position - left for position in positions]
+    ends = [keys - 1 if right is None else position + right for position in positions]
+    return all(max(0, start) <= min(keys - 1, end) for start, end in zip(starts, ends, strict=True))
+
+
 def _weights(
     call: GradientCall, q: GradientTerm, k: GradientTerm, mask: GradientTerm | None, length: GradientTerm | None
 ) -> tuple[GradientTerm, GradientTerm]:
@@ -80,8 +91,9 @@ def _weights(
         added = _of_groups(mask.cast(_SCORES), heads, groups)
         finite = added.compared("notEqual", -np.inf)
         scores, seen = scores + added.where(finite), _both(seen, finite)
+    all_see = mask is None and length is None and _all_see(attrs, q.shape[3], k.shape[3])
     weights = (scores if seen is None else scores.where(seen, _LOWEST)).apply("softmax", axis=4)
-    return capped, weights if seen is None else weights.where(seen)
+    return capped, weights if seen is None or all_see else weights.where(seen)
 
 
 def _attention(call: GradientCall, operands: Sequence[GradientTerm | None]) -> Sequence[GradientTerm]:
@@ -128,7 +140,7 @@ def _rotary_embedding(call: GradientCall, operands: Sequence[GradientTerm | None
 _COMPOSED = by_parts(_attention)
 
 
-def _attention_gradient(call: GradientCall, operands: Sequence[GradientTerm | None]) -> Sequence[GradientTerm]:
+def composed_attention_gradient(call: GradientCall, operands: Sequence[GradientTerm | None]) -> Sequence[GradientTerm]:
     """Return the results of the operator of the gradients, as a composition.
 
     The derivative of softmax is 0 for keys that a query does not see.
@@ -174,5 +186,5 @@ def _attention_rule(call: GradientCall) -> Sequence[GradientTerm | NoDerivative 
 
 
 ATTENTION: GradientRule = _attention_rule
-ATTENTION_GRADIENT = by_parts(_attention_gradient)
+ATTENTION_GRADIENT = by_parts(composed_attention_gradient)
 ROTARY_EMBEDDING = by_parts(_rotary_embedding)
