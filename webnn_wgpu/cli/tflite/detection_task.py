@@ -65,7 +65,7 @@ def precisions(truths: Sequence[Sequence[Detected]], found: Sequence[Sequence[De
     ),
     click.option("--ground_truth_proto", type=_file, help="A serialized ObjectDetectionGroundTruth. Without it, only times."),
     click.option("--num_interpreter_threads", type=int, default=1, help="Threads of TFLite's kernels."),
-    switch("--debug_mode", text="Write what is found in each picture, too."),
+    switch("--debug_mode", text="Write the objects found in each picture, too."),
     click.option("--output_file_path", type=click.Path(dir_okay=False, path_type=Path), help="A file for the lines, too."),
     *WEBNN,
     *ignored("delegate"),

@@ -256,7 +256,7 @@ class StagedProgram(ABC, Generic[ModuleT, ValueT, NodeT, LoweredT]):
         """Return the nodes that a stage leaves, None if there are none.
 
         Args:
-            state: what was left before the stage. None for the first stage.
+            state: the state that the preceding stage left. None for the first stage.
             lowered: the stage.
             reads: further values that are there.
         """
