@@ -142,7 +142,26 @@ def folder_files(
 ) -> dict[str, Content]:
     """Return the files of a folder by their names. The contents are bytes or parts of them. `model.json` is the last file.
 
-    Without a sample there is no page that runs the model, but its player.
+    Without a sample and a form there is no page that runs the model, but its player.
+
+    Args:
+        graph: the graph.
+        record: the capabilities of the devices, as for `write`.
+        name: the name of the model.
+        sample: inputs with their outputs, for the page's check.
+        page: a form for pictures, sentences or tokens.
+        steps: the decoder that the graph belongs to.
+
+    Returns:
+        The content of each file.
+
+    Raises:
+        OperationError: a kernel needs a feature that the record lacks.
+        OutOfMemoryError: a tensor is larger than such a device can hold or bind.
+
+    Example:
+        >>> list(wn.exporters.web.folder_files(b.build({"y": b.relu(x)})))[-1]
+        'model.json'
     """
     stored = stored_graph(graph, None if record == HERE else record_of(record), name)
     model = stored.model

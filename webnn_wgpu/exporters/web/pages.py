@@ -51,7 +51,15 @@ class PicturePage:
     modules = ("webnn-wgpu-picture.js",)
 
     def settings(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return the settings of the page's form, and further files."""
+        """Return the settings of the page's form, and further files.
+
+        Args:
+            inputs: the types of the graph's inputs by name.
+            outputs: the types of its outputs by name.
+
+        Raises:
+            MLTypeError: the inputs are no picture.
+        """
         if self.input not in inputs and (self.input or len(inputs) != 1):
             raise MLTypeError("the page needs one input for its picture", operator="export", got=repr(self.input))
         name = self.input or next(iter(inputs))
@@ -96,7 +104,15 @@ class SentencesPage:
     modules = ("webnn-wgpu-sentences.js", "webnn-wgpu-wordpiece.js")
 
     def settings(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return the settings of the page's form, and the file of the vocabulary."""
+        """Return the settings of the page's form, and the file of the vocabulary.
+
+        Args:
+            inputs: the types of the graph's inputs by name.
+            outputs: the types of its outputs by name.
+
+        Raises:
+            MLTypeError: the inputs are not those of a text encoder, or the tokenizer is not WordPiece.
+        """
         roles = {_role(name): name for name in inputs}
         shapes = {type_.shape for type_ in inputs.values()}
         are_tokens = len(shapes) == 1 and all(len(shape) == 2 for shape in shapes)
@@ -130,7 +146,14 @@ class TokensPage:
     modules = ("webnn-wgpu-tokens.js",)
 
     def settings(self, steps: TokenSteps | None) -> dict[str, Any]:
-        """Return the settings of the page's form."""
+        """Return the settings of the page's form, with the scores of the first tokens computed here.
+
+        Args:
+            steps: the decoder.
+
+        Raises:
+            MLTypeError: the model is no decoder.
+        """
         if steps is None:
             raise MLTypeError("the page needs a decoder", operator="export", hint="load(..., kv_cache=ROWS) makes one")
         output = self.output or next(name for name in steps.graph.outputs if name not in steps.graph.aliases)
