@@ -43,7 +43,8 @@ def test_every_pass_keeps_what_the_reference_computes(drawn: tuple[Graph, dict[s
             _check_pass(each, graph, after, feeds, wanted)
         assert after.inputs == graph.inputs, each.name
         assert list(after.outputs) == list(graph.outputs), each.name
-        assert parts(after) <= parts(graph), each.name
+        added = ADDED.get(each.name, frozenset())
+        assert parts(after, added) <= parts(graph, added), each.name
 
 
 def _check_pass(each: Pass, before: Graph, after: Graph, feeds: dict[str, Array], wanted: dict[str, Array]) -> None:
@@ -59,10 +60,19 @@ def _check_pass(each: Pass, before: Graph, after: Graph, feeds: dict[str, Array]
         raise
 
 
-def parts(graph: Graph) -> int:
-    """Return the number of nodes. A batch normalization is two, its factors and addends, and a split one for each result."""
+ADDED = {"keep_channels_last": frozenset({"transpose", "reshape"})}
+"""Operators that a pass may add, because its values enter and leave regions of another layout through them."""
+
+
+def parts(graph: Graph, left_out: frozenset[str]) -> int:
+    """Return the number of nodes besides those of some operators.
+
+    A batch normalization is two, its factors and addends, and a split one for each result.
+    """
     several = {"batchNormalization": 2}
-    return sum(len(node.outputs) if node.op == "split" else several.get(node.op, 1) for node in graph.nodes)
+    return sum(
+        len(node.outputs) if node.op == "split" else several.get(node.op, 1) for node in graph.nodes if node.op not in left_out
+    )
 
 
 @settings(max_examples=200)

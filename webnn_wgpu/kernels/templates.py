@@ -53,11 +53,12 @@ class _Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._decisions: dict[tuple[type, str], bool] = {}
+        self._decisions: dict[tuple[type[Any], str], bool] = {}
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Return whether templates may read an attribute."""
-        key: tuple[type, str] = type(obj), attr
+        kind = cast("type[Any]", type(obj))
+        key = kind, attr
         found = self._decisions.get(key)
         if found is None:
             found = self._decisions[key] = super().is_safe_attribute(obj, attr, value)
