@@ -152,6 +152,11 @@ class OwnGradientMethods(OperatorMethods):
         (result,) = _stated(builder, checked_operands(builder, input, "input", "stop_gradient"), [], lambda call: [])
         return result
 
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        withGradient = with_gradient
+        stopGradient = stop_gradient
+
 
 def _seeds(builder: MLGraphBuilder, call: GradientCall) -> list[MLOperand]:
     """Return the gradients of the results, zeros for those without one."""

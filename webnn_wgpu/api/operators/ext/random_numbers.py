@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -145,3 +146,8 @@ class RandomNumbers(ExtensionMethods):
         number = self._output("x.bitwise_or", [shifted, self._constant(np.array(_ONE, np.uint32))], None, label)
         above_one = self._output("x.bitcast", [number], {"data_type": "float32"}, label)
         return self._output("sub", [above_one, self._constant(np.ones((), np.float32))], None, label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        randomUniform = random_uniform
+        randomNormal = random_normal
