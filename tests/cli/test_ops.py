@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import webnn_wgpu as wn
 from webnn_wgpu.cli.app import app
 from webnn_wgpu.ops import OPS
-from webnn_wgpu.runtime import device
+from webnn_wgpu.runtime import adapters
 
 
 def test_the_table_has_every_operator() -> None:
@@ -31,7 +31,7 @@ def test_json_holds_the_support_limits(context: wn.MLContext) -> None:
 
 
 def test_without_an_adapter_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "adapters", list)
+    monkeypatch.setattr(adapters, "adapters", list)
     result = CliRunner().invoke(app, ["ops"])
     assert result.exit_code == 1
     assert "mesa-vulkan-drivers" in result.output

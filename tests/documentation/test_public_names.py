@@ -16,7 +16,8 @@ import pytest
 import webnn_wgpu as wn
 from webnn_wgpu import debug, onnx, testing, tflite, train, typing
 from webnn_wgpu.core.names import snake_case
-from webnn_wgpu.exporters import web
+from webnn_wgpu.exporters import coreml, graphviz, html, javascript, python, web
+from webnn_wgpu.exporters import onnx as onnx_exporter
 from webnn_wgpu.frontends import images
 
 if TYPE_CHECKING:
@@ -63,7 +64,23 @@ def _members(owner: type) -> Iterator[tuple[str, Any]]:
 
 PUBLIC = {
     f"{module.__name__}.{name}": value
-    for module in (wn, debug, testing, train, typing, onnx, tflite, images, web)
+    for module in (
+        wn,
+        debug,
+        testing,
+        train,
+        typing,
+        onnx,
+        tflite,
+        images,
+        coreml,
+        graphviz,
+        html,
+        javascript,
+        onnx_exporter,
+        python,
+        web,
+    )
     for name, value in _names(module).items()
 }
 FUNCTIONS = {name: value for name, value in PUBLIC.items() if inspect.isfunction(value)}

@@ -168,8 +168,8 @@ def test_choice_of_variant(device: Device) -> None:
     assert chosen(subgroups, 30).startswith("matmul_nbits.registers[lanes=8, rows=16, bits=4")
     assert chosen(subgroups, 1).startswith("matmul_nbits.registers[lanes=8, rows=1,")
     assert chosen(software, 30).startswith("matmul_nbits.registers[lanes=0, rows=8,")
-    assert chosen(hardware, 30).startswith("matmul_nbits.tiled[tile=32x32,")
-    assert chosen(hardware, 9).startswith("matmul_nbits.tiled[tile=32x32,")
+    assert chosen(hardware, 30).startswith("matmul_nbits.tiled[tile=32x64,")
+    assert chosen(hardware, 9).startswith("matmul_nbits.tiled[tile=32x64,")
     assert chosen(hardware, 8).startswith("matmul_nbits.gemv[tile=8x32x8,")
     assert chosen(hardware, 3).startswith("matmul_nbits.gemv[tile=4x64x4,")
     with pytest.raises(OperationError, match=r"ext\.matmul_nbits\('test'\): the forced kernel variant cannot be had"):

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.conftest import profile_share
 from tests.random_graphs.campaign import Pretence, run_campaign, smallest
 from tests.random_graphs.check import MismatchError, check_graph, evaluated
 from tests.random_graphs.graphs import DRAWERS, graphs, seeded_graph
-from tests.rotation import SHARES
+from tests.rotation import SHARES, share_of
 from tests.support import PROFILES, new_profile
 from webnn_wgpu.accuracy.bounds import bounds
 from webnn_wgpu.accuracy.judging import differs
@@ -38,7 +37,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the size 
 @pytest.fixture(scope="module")
 def numbers(request: pytest.FixtureRequest) -> dict[str, int]:
     """The first of a seed's graphs and how many: 8 for each share, of which a run with --profiles=rotate takes one."""
-    share, profiles = profile_share(request.config)
+    share, profiles = share_of(request.config)
     if profiles == "all":
         return {"first": 0, "count": 8 * SHARES}
     return {"first": 8 * ((share or 1) - 1), "count": 8}

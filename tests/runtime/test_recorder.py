@@ -9,9 +9,8 @@ import wgpu
 
 import webnn_wgpu as wn
 from tests.runtime.graphs import ROWS, network, outputs, source
-from webnn_wgpu.runtime import recorder
+from webnn_wgpu.runtime import recorder, versions
 from webnn_wgpu.runtime.recorder import PlainRecorder, RawRecorder, make_recorder
-from webnn_wgpu.runtime.versions import tested_wgpu
 
 
 def test_both_recorders_do_the_same(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,12 +48,12 @@ def test_what_is_recorded_goes_with_the_recorder(context: wn.MLContext, kind: ty
 def test_an_untested_wgpu_gets_the_plain_one(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WEBNN_WGPU_RECORDER", raising=False)
     monkeypatch.setattr(wgpu, "__version__", "9.9.9")
-    assert not tested_wgpu()
+    assert not versions.tested_wgpu()
     graph = network(context)
     assert type(graph._executable._own) is recorder.PlainRecorder
     assert context.compute(graph, {"x": ROWS})["probability"].shape == (4, 32)
     monkeypatch.undo()
-    assert tested_wgpu()
+    assert versions.tested_wgpu()
 
 
 def test_an_unknown_recorder(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,10 @@ EXAMPLES = {
         "webnn-wgpu evaluate imagenet_image_classification --model_file=model.tflite --ground_truth_images_path=tensors "
         "--ground_truth_labels=classes.txt --model_output_labels=classes.txt --use_webnn",
     ),
+    "evaluate coco_object_detection": (
+        "webnn-wgpu evaluate coco_object_detection --model_file=model.tflite --ground_truth_images_path=tensors "
+        "--model_output_labels=classes.txt --use_webnn",
+    ),
     "export": (
         "webnn-wgpu export model.onnx --to web -o page",
         "webnn-wgpu export model.onnx -o page --record webgpu-f16 -i photo.jpg",

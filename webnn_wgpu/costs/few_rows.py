@@ -86,7 +86,7 @@ class RowTile:
             [1, 2, 3, 4, 4, 3]
         """
         own, most = max(1, -(-steps // self.shares)), 4 if self.rows <= 2 else 2
-        return min(range(most, 0, -1), key=lambda ahead: own // ahead + own % ahead)
+        return min(range(1, most + 1), key=lambda ahead: own // ahead + own % ahead)
 
     def __str__(self) -> str:
         return f"{self.rows}x{self.columns}x{self.shares}"

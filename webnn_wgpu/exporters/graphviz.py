@@ -17,6 +17,9 @@ def to_dot(graph: MLGraph, *, optimized: bool = False) -> str:
         graph: the graph.
         optimized: whether to take it as the passes left it, with fused groups as one box, and not as it was built.
 
+    Returns:
+        The text of the drawing.
+
     Example:
         >>> from webnn_wgpu.exporters.graphviz import to_dot
         >>> print(to_dot(b.build({"y": b.relu(x, label='a "rectifier"')})))

@@ -25,6 +25,9 @@ def to_html(graph: MLGraph, title: str = "graph") -> str:
         graph: the graph.
         title: the page's title.
 
+    Returns:
+        The text of the page.
+
     Example:
         >>> from webnn_wgpu.exporters.html import to_html
         >>> page = to_html(b.build({"y": b.relu(x, label="<b>")}))

@@ -29,6 +29,8 @@ from webnn_wgpu.formats.document import (
 from .files import replace_files
 from .webnn import Array, Weights, document_of, option_name, standardized, weights_files
 
+__all__ = ["to_javascript", "write_javascript"]
+
 RESERVED: frozenset[str] = frozenset(
     """
     abstract arguments async await boolean break buildGraph builder byte case catch char class const context continue
@@ -70,6 +72,9 @@ def to_javascript(graph: MLGraph, *, weights: Literal["inline"] | dict[str, Arra
         weights: "inline" to put all constants in the module, or a mapping that receives the constants above 1 KiB by key,
             for a caller that writes `.weights` and manifest.
 
+    Returns:
+        The text of the module.
+
     Raises:
         NotSupportedError: an operator that has no composition of WebNN's operators.
 
@@ -92,7 +97,26 @@ def to_javascript(graph: MLGraph, *, weights: Literal["inline"] | dict[str, Arra
 
 
 def write_javascript(graph: MLGraph, path: str | os.PathLike[str], *, weights: Weights = "auto") -> list[Path]:
-    """Write a graph as an ES module, and constants above 1 KiB to `NAME.weights` and `NAME.manifest.json`."""
+    """Write a graph as an ES module, and constants above 1 KiB to `NAME.weights` and `NAME.manifest.json`.
+
+    Args:
+        graph: the graph.
+        path: the file of the module. Files of its name are replaced.
+        weights: "inline" to put all constants in the module.
+
+    Returns:
+        The files that were written, the module first.
+
+    Raises:
+        NotSupportedError: an operator that has no composition of WebNN's operators.
+
+    Example:
+        >>> import tempfile
+        >>> from webnn_wgpu.exporters.javascript import write_javascript
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [path.name for path in write_javascript(b.build({"y": b.softmax(x, 1)}), f"{folder}/scores.js")]
+        ['scores.js']
+    """
     arrays: dict[str, Array] = {}
     target = Path(path)
     text = to_javascript(graph, weights="inline" if weights == "inline" else arrays)

@@ -29,6 +29,8 @@ from webnn_wgpu.formats.document import (
 from .files import replace_files
 from .webnn import Array, Weights, document_of, option_name, safetensors_of
 
+__all__ = ["to_python", "write_python"]
+
 RESERVED = frozenset(
     {*keyword.kwlist, *keyword.softkwlist, "builder", "build", "np", "wn", "main", "decoded", "float", "ml_dtypes"}
 )
@@ -45,6 +47,9 @@ def to_python(graph: MLGraph, *, weights: Literal["inline"] | dict[str, Array] =
         weights: "inline" to put all constants in the program, or a mapping that receives the constants above 1 KiB by key,
             for a caller that writes them.
         file: name of the safetensors file beside the program that has those constants.
+
+    Returns:
+        The text of the program.
 
     Raises:
         NotSupportedError: an operator of the caller's own WGSL, or outputs that update inputs.
@@ -66,7 +71,26 @@ def to_python(graph: MLGraph, *, weights: Literal["inline"] | dict[str, Array] =
 
 
 def write_python(graph: MLGraph, path: str | os.PathLike[str], *, weights: Weights = "auto") -> list[Path]:
-    """Write a graph as a program, and constants above 1 KiB to `NAME.safetensors`."""
+    """Write a graph as a program, and constants above 1 KiB to `NAME.safetensors`.
+
+    Args:
+        graph: the graph.
+        path: the file of the program. Files of its name are replaced.
+        weights: "inline" to put all constants in the program.
+
+    Returns:
+        The files that were written, the program first.
+
+    Raises:
+        NotSupportedError: an operator of the caller's own WGSL, or outputs that update inputs.
+
+    Example:
+        >>> import tempfile
+        >>> from webnn_wgpu.exporters.python import write_python
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [path.name for path in write_python(b.build({"y": b.softmax(x, 1)}), f"{folder}/scores.py")]
+        ['scores.py']
+    """
     arrays: dict[str, Array] = {}
     target = Path(path)
     beside = target.with_suffix(".safetensors")

@@ -50,9 +50,18 @@ def to_coreml(graph: MLGraph, *, minimum: Minimum = "iOS17") -> Any:
         graph: the graph.
         minimum: the oldest system that runs the model.
 
+    Returns:
+        The model, with all constants in it. It is not loaded.
+
     Raises:
         MLTypeError: an unknown `minimum`.
         NotSupportedError: an operator that Core ML does not have, a rank above 5, or integers that int32 cannot hold.
+
+    Example:
+        >>> from webnn_wgpu.exporters.coreml import to_coreml
+        >>> model = to_coreml(b.build({"y": b.softmax(x, 1)}))
+        >>> [output.name for output in model.get_spec().description.output]
+        ['y']
     """
     with _names_from_zero():
         program, names = program_of(graph, minimum)
@@ -100,7 +109,27 @@ def program_of(
 
 
 def write_coreml(graph: MLGraph, path: str | os.PathLike[str], *, minimum: Minimum = "iOS17") -> list[Path]:
-    """Write a graph as a Core ML package. The same graph gives the same bytes."""
+    """Write a graph as a Core ML package. The same graph gives the same bytes.
+
+    Args:
+        graph: the graph.
+        path: the package, which is a folder. One of this name is replaced.
+        minimum: the oldest system that runs the model.
+
+    Returns:
+        The package.
+
+    Raises:
+        MLTypeError: an unknown `minimum`.
+        NotSupportedError: as `to_coreml`.
+
+    Example:
+        >>> import tempfile
+        >>> from webnn_wgpu.exporters.coreml import write_coreml
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [path.name for path in write_coreml(b.build({"y": b.softmax(x, 1)}), f"{folder}/scores.mlpackage")]
+        ['scores.mlpackage']
+    """
     target = Path(path)
     model = to_coreml(graph, minimum=minimum)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:

@@ -91,6 +91,13 @@ def write_onnx(
 
     Raises:
         NotSupportedError: as `to_onnx`, or a model beyond the 2 GiB of a file without external data.
+
+    Example:
+        >>> import tempfile
+        >>> from webnn_wgpu.exporters.onnx import write_onnx
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [path.name for path in write_onnx(b.build({"y": b.softmax(x, 1)}), f"{folder}/scores.onnx")]
+        ['scores.onnx']
     """
     target = Path(path)
     model = to_onnx(graph, opset=opset)
