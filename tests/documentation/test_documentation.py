@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from webnn_wgpu.cli.app import app
+from webnn_wgpu.ops import OPS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -83,3 +84,11 @@ def test_every_extra_is_documented() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = set(project["optional-dependencies"]) - {"dev", "docs"}
     assert not {extra for extra in extras if f"`{extra}`" not in text}
+
+
+def test_readme_counts_the_operators() -> None:
+    public = [op for op in OPS.values() if not op.internal]
+    extensions = sum(op.extension for op in public)
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert f"all {len(public) - extensions} operators of WebNN" in text
+    assert f"{extensions} extension operators" in text
