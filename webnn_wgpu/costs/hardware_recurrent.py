@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .rates import CORE_BYTES_PER_NS, DeviceRates
-from .recurrent import RecurrentCosts, RecurrentSize
+from .recurrent import SHARED_ROWS, STEP_WORKGROUP, RecurrentCosts, RecurrentSize
 from .sizes import Choice
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ _STEP_NS = 9000.0
 An H200 took 11 us with them. Eight invocations shared each sum then, and an invocation computed four units one after the other.
 The present kernel has not been measured.
 """
-
-_STEP_WORKGROUP = 64
-"""Invocations per workgroup of the `steps` kernel."""
 
 _FEWEST_SHARES = 8
 """Invocations that share a sum of the `steps` kernel at least. A GPU has invocations to spare. Estimated."""
@@ -38,9 +35,6 @@ _WORTH_STEPS = 0.7
 _LONGEST_DISPATCH_NS = 500_000_000.0
 """The maximum estimated time of a dispatch. Windows ends a dispatch after 2 s, and a small GPU may take several times as long
 as the estimate."""
-
-_STEP_ROWS = 2
-"""Batch rows for which the `steps` kernel reads the weights once."""
 
 _MOST_SEQUENCE_ROWS = 4
 """The maximum number of batch rows of a workgroup of the `sequence` kernel. With more rows, a core would multiply for longer
@@ -82,7 +76,7 @@ class HardwareRecurrent(RecurrentCosts):
         The loop over the weights then waits for memory the least often. More shares would read shorter runs of weights.
         """
         shares = _FEWEST_SHARES
-        while shares < _MOST_SHARES and invocations * shares < _STEP_WORKGROUP * self.rates.cores:
+        while shares < _MOST_SHARES and invocations * shares < STEP_WORKGROUP * self.rates.cores:
             shares *= 2
         return shares
 
@@ -107,5 +101,5 @@ class HardwareRecurrent(RecurrentCosts):
 
     def _steps_step_ns(self, size: RecurrentSize) -> float:
         """Return the time of a step that is a dispatch, or two."""
-        read_bytes = size.directions * -(-size.rows // _STEP_ROWS) * size.weight_bytes
+        read_bytes = size.directions * -(-size.rows // SHARED_ROWS) * size.weight_bytes
         return size.step_dispatches * _STEP_NS + read_bytes / self.rates.bytes_per_ns

@@ -10,6 +10,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .sizes import Choice
 
+STEP_WORKGROUP = 64
+"""Invocations per workgroup of the `steps` kernel (`shaders/ops/recurrent.steps.wgsl.j2`)."""
+
+SHARED_ROWS = 2
+"""The maximum number of batch rows of a workgroup of the `steps` kernel, if invocations share sums. It reads the weights once
+for them. With eight invocations to a sum, each then has one unit and row.
+"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RecurrentSize:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..core.data_types import DATA_TYPES
+from ..costs.recurrent import SHARED_ROWS, STEP_WORKGROUP
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Temp, Work, grid_1d
 from ._def import Lowering
@@ -22,12 +23,6 @@ STEPS = KernelTemplate("recurrent.steps", ("cell", "width", "sources", "rows", "
 
 _STATES = ("hidden", "cell", "reset", "new_hidden", "new_cell", "new_reset")
 """Bindings that hold a number per direction, batch row and unit."""
-
-STEPS_WORKGROUP = 64
-"""Invocations per workgroup of the `steps` kernel, as in the template."""
-
-_SHARED_ROWS = 2
-"""Batch rows of a workgroup at most, if invocations share sums: with eight of them, each has one unit and row."""
 
 
 @dataclass(frozen=True)
@@ -120,9 +115,9 @@ def _step_calls(
     """Return the calls of a time step that multiply the state by the weights of `gates` and compute the values of `writes`."""
     sizes = network.sizes
     width = QUAD if sizes.H % QUAD == 0 else 1
-    invocations = sizes.D * -(-sizes.B // _SHARED_ROWS) * -(-sizes.H // width)
+    invocations = sizes.D * -(-sizes.B // SHARED_ROWS) * -(-sizes.H // width)
     shares = network.low.target.costs.recurrent.shares_of_sums(invocations) if gates else 1
-    rows = next((r for r in (1, 2) if sizes.B <= r), 4 if shares == 1 else _SHARED_ROWS)
+    rows = next((r for r in (1, 2) if sizes.B <= r), 4 if shares == 1 else SHARED_ROWS)
     if shares > 1:
         network = replace(network, cell=replace(network.cell, held=True))
     blocks = -(-sizes.B // rows)
@@ -131,7 +126,7 @@ def _step_calls(
     calls: list[KernelCall] = []
     for block in parts:
         units = block.end - block.first
-        panels = -(-units // (STEPS_WORKGROUP // shares * width))
+        panels = -(-units // (STEP_WORKGROUP // shares * width))
         tiles = sizes.D * blocks * panels
         numbers = {"step": step, "blocks": blocks, "panels": panels, "tiles": tiles, "first": block.first, "end": block.end}
         numbers["weight_row"] = units * sizes.gates
