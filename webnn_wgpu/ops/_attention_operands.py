@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ..core.data_types import FLOATS
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding
 from ._attrs import Attr
-from ._def import Lowering, OpCall
+from ._def import Lowering, OpCall, Operand
 from ._product_kernel import ProductKernel
 from ._rows import wide
 from ._shapes import broadcast_strides, unidirectional
@@ -29,6 +30,12 @@ ATTRS = (
     Attr("right", "uint", None),
     Attr("offset", "int", None),
 )
+
+MASK_AND_LENGTH = (
+    Operand(name="mask", data_types=(*FLOATS, "uint8"), max_rank=4, required=False),
+    Operand(name="length", data_types=("uint32", "int32"), max_rank=1, required=False),
+)
+"""The last operands of attention and of its gradient: the admitted keys, and the number of keys."""
 
 UNBOUNDED = 2**30
 """A window that holds all keys there may be."""

@@ -23,6 +23,7 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, grid_1d
 from . import _attention_documentation as _documentation
 from ._attention_operands import (
     ATTRS,
+    MASK_AND_LENGTH,
     UNBOUNDED,
     HeadsTensor,
     QueryKeyValue,
@@ -296,8 +297,7 @@ OPS = (
             Operand(name="query", data_types=FLOATS, min_rank=3, max_rank=4),
             Operand(name="key", same_as="query", min_rank=3, max_rank=4),
             Operand(name="value", same_as="query", min_rank=3, max_rank=4),
-            Operand(name="mask", data_types=(*FLOATS, "uint8"), max_rank=4, required=False),
-            Operand(name="length", data_types=("uint32", "int32"), max_rank=1, required=False),
+            *MASK_AND_LENGTH,
         ),
         infer=_infer,
         reference=_reference,

@@ -16,7 +16,7 @@ from ..ir.types import TensorType
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, grid_1d
 from . import _attention_documentation as _documentation
-from ._attention_operands import ATTRS, HeadsTensor, QueryKeyValue, bind_scores, check_operands, weights_of
+from ._attention_operands import ATTRS, MASK_AND_LENGTH, HeadsTensor, QueryKeyValue, bind_scores, check_operands, weights_of
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._product_kernel import ProductKernel
 from ._rows import to_type, wide
@@ -164,8 +164,7 @@ ATTENTION_GRADIENT = OpDef(
         Operand(name="query", same_as="gradient", min_rank=3, max_rank=4),
         Operand(name="key", same_as="gradient", min_rank=3, max_rank=4),
         Operand(name="value", same_as="gradient", min_rank=3, max_rank=4),
-        Operand(name="mask", data_types=(*FLOATS, "uint8"), max_rank=4, required=False),
-        Operand(name="length", data_types=("uint32", "int32"), max_rank=1, required=False),
+        *MASK_AND_LENGTH,
     ),
     infer=_infer,
     reference=_reference,

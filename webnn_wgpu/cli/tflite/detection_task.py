@@ -12,6 +12,7 @@ import numpy as np
 
 from ..models import failing_well
 from .detections import Box, Detected, GroundTruthError, average_precision, described, ground_truth
+from .evaluation import FILE, OUTPUT, PICTURES, latency, pictures_in, report
 from .flags import WEBNN, flags, ignored, interpreter_of, model_file, switch
 from .pictures import input_for, labels_of, pixels_of
 
@@ -20,8 +21,6 @@ OFFSET = 1
 
 THRESHOLDS = tuple(0.5 + 0.05 * i for i in range(10))
 """The overlaps from which an object counts as found."""
-
-_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def _found(interpreter: Any) -> list[Detected]:
@@ -56,17 +55,12 @@ def precisions(truths: Sequence[Sequence[Detected]], found: Sequence[Sequence[De
 @click.command("coco_object_detection")
 @flags(
     model_file("--model_file"),
-    click.option("--model_output_labels", type=_file, required=True, help="The labels, one a line, the background first."),
-    click.option(
-        "--ground_truth_images_path",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        required=True,
-        help="The folder of pictures, which are taken in the order of their names.",
-    ),
-    click.option("--ground_truth_proto", type=_file, help="A serialized ObjectDetectionGroundTruth. Without it, only times."),
+    click.option("--model_output_labels", type=FILE, required=True, help="The labels, one a line, the background first."),
+    PICTURES,
+    click.option("--ground_truth_proto", type=FILE, help="A serialized ObjectDetectionGroundTruth. Without it, only times."),
     click.option("--num_interpreter_threads", type=int, default=1, help="Threads of TFLite's kernels."),
     switch("--debug_mode", text="Write the objects found in each picture, too."),
-    click.option("--output_file_path", type=click.Path(dir_okay=False, path_type=Path), help="A file for the lines, too."),
+    OUTPUT,
     *WEBNN,
     *ignored("delegate"),
 )
@@ -85,7 +79,7 @@ def coco_object_detection(
 
     Without --use_webnn, the kernels of TFLite run the model, if one of its Python packages is installed.
     """
-    pictures = sorted(path for path in ground_truth_images_path.iterdir() if path.is_file())
+    pictures = pictures_in(ground_truth_images_path)
     if not pictures:
         raise click.ClickException(f"no picture in {ground_truth_images_path}")
     try:
@@ -115,14 +109,12 @@ def coco_object_detection(
             raise click.ClickException(f"class {detected.label} is beyond the {classes} labels of {model_output_labels}")
     lines += [
         f"Num evaluation runs: {len(pictures)}",
-        f"Preprocessing latency: avg={np.mean(preparation):.6g}(us), std_dev={np.std(preparation):.0f}(us)",
-        f"Inference latency: avg={np.mean(times):.6g}(us), std_dev={np.std(times):.0f}(us)",
+        latency("Preprocessing", preparation),
+        latency("Inference", times),
     ]
     if ground_truth_proto is not None:
         values = precisions(truths, found)
         pairs = zip(THRESHOLDS, values, strict=True)
         lines += [f"Average Precision [IOU Threshold={threshold:.6g}]: {value:.6g}" for threshold, value in pairs]
         lines.append(f"Overall mAP: {np.mean(values):.6g}")
-    click.echo("\n".join(lines))
-    if output_file_path is not None:
-        output_file_path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    report(lines, output_file_path)

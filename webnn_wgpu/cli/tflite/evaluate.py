@@ -11,6 +11,7 @@ import numpy as np
 
 from ..models import failing_well
 from .detection_task import coco_object_detection
+from .evaluation import FILE, OUTPUT, PICTURES, latency, pictures_in, report
 from .flags import WEBNN, flags, ignored, interpreter_of, model_file
 from .pictures import central, input_for, labels_of, pixels_of, scores_of
 
@@ -19,8 +20,6 @@ CROP = 0.875
 
 TOP = 10
 """The greatest number of classes among which the right one is looked for."""
-
-_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group()
@@ -34,18 +33,13 @@ evaluate.add_command(coco_object_detection)
 @evaluate.command("imagenet_image_classification")
 @flags(
     model_file("--model_file"),
-    click.option(
-        "--ground_truth_images_path",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        required=True,
-        help="The folder of pictures, which are taken in the order of their names.",
-    ),
-    click.option("--ground_truth_labels", type=_file, required=True, help="The label of each picture, one a line."),
-    click.option("--model_output_labels", type=_file, required=True, help="The labels of the model's classes, one a line."),
-    click.option("--denylist_file_path", type=_file, help="The numbers of pictures to leave out, from 1, one a line."),
+    PICTURES,
+    click.option("--ground_truth_labels", type=FILE, required=True, help="The label of each picture, one a line."),
+    click.option("--model_output_labels", type=FILE, required=True, help="The labels of the model's classes, one a line."),
+    click.option("--denylist_file_path", type=FILE, help="The numbers of pictures to leave out, from 1, one a line."),
     click.option("--num_images", type=click.IntRange(0), default=0, help="The number of pictures, 0 for all."),
     click.option("--num_threads", type=int, default=4, help="Threads of TFLite's kernels."),
-    click.option("--output_file_path", type=click.Path(dir_okay=False, path_type=Path), help="A file for the lines, too."),
+    OUTPUT,
     *WEBNN,
     *ignored("delegate"),
 )
@@ -65,7 +59,7 @@ def imagenet_image_classification(
 
     Without --use_webnn, the kernels of TFLite run the model, if one of its Python packages is installed.
     """
-    pictures = sorted(path for path in ground_truth_images_path.iterdir() if path.is_file())
+    pictures = pictures_in(ground_truth_images_path)
     truths, names = labels_of(ground_truth_labels), labels_of(model_output_labels)
     if len(pictures) != len(truths):
         raise click.ClickException(f"{len(pictures)} pictures have {len(truths)} labels in {ground_truth_labels}")
@@ -91,9 +85,7 @@ def imagenet_image_classification(
             hits[best.index(truth) :] += 1
     lines = [
         f"Num evaluation runs: {len(chosen)}",
-        f"Inference latency: avg={np.mean(times):.6g}(us), std_dev={np.std(times):.0f}(us)",
+        latency("Inference", times),
         *(f"Top-{i} Accuracy: {hit / len(chosen):.6g}" for i, hit in enumerate(hits, 1)),
     ]
-    click.echo("\n".join(lines))
-    if output_file_path is not None:
-        output_file_path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    report(lines, output_file_path)
