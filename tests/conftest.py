@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 
 from tests import optional
+from tests.programs import Programs
 from tests.rotation import SHARES, profile_of, runs, share_of
 from tests.spoiling import spoiled_runs
 from tests.support import PROFILES, lacks_variant, open_profile
@@ -63,6 +64,13 @@ def _spoiled_workgroup_memory(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Programs]:
+    found = Programs()
+    yield found
+    found.close()
 
 
 class Everywhere:

@@ -9,10 +9,10 @@ import datetime
 import shutil
 import subprocess
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
@@ -20,6 +20,8 @@ from tests.support import PROFILES
 
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
+
+Item = TypeVar("Item")
 
 SHARES = 12
 """Into how many shares the tests of the profiles other than the full one, and tests marked `repeats`, are divided."""
@@ -66,6 +68,15 @@ def runs(config: pytest.Config, test: str, profile: str | None, *, repeats: bool
     """Return whether a run has a test, as `in_turn` does."""
     share, profiles = share_of(config)
     return profiles == "all" or in_turn(test, profile, share, repeats=repeats)
+
+
+def part_of(config: pytest.Config, items: Sequence[Item], parts: int) -> Sequence[Item]:
+    """Return the part of the items of a test that a run looks at: one of `parts`, which the commit picks, or all items.
+
+    For a test that looks at many items of one kind, such as kernels, and whose time they make up.
+    """
+    share, profiles = share_of(config)
+    return items if share is None and profiles == "all" else items[(share or 0) % parts :: parts]
 
 
 @cache

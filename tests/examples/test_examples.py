@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,11 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.optional import TFLITE
-from tests.support import with_repository
 from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from subprocess import CompletedProcess
+
+    from tests.programs import Programs
 
 EXPECTED = {
     "quick_start.py": r"\[\[0\.2689 0\.7311\]\n \[0\.7311 0\.2689\]\]\n\d+ slots?, .* dispatch.*, 1 pass\n",
@@ -85,7 +84,7 @@ def test_every_example_has_its_output_here(repository: Path) -> None:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_example(name: str, repository: Path, tmp_path: Path) -> None:
+def test_example(name: str, repository: Path, tmp_path: Path, programs: Programs) -> None:
     if name == "sentence_encoder.py":
         try:
             SentenceEncoder.find_model_dir()
@@ -95,7 +94,7 @@ def test_example(name: str, repository: Path, tmp_path: Path) -> None:
         pytest.skip(f"{TFLITE.what} are not there")
     if name == "tflite_delegate.py" and find_spec("ai_edge_litert") is None:
         pytest.skip("the example needs ai-edge-litert")
-    check(name, [sys.executable, repository / "examples" / name], repository, tmp_path)
+    check(name, programs.run([repository / "examples" / name], folder=tmp_path))
 
 
 LIMITED = """
@@ -121,19 +120,13 @@ runpy.run_path(example, run_name="__main__")
 
 @pytest.mark.repeats
 @pytest.mark.parametrize("name", sorted(set(EXPECTED) - {"sentence_encoder.py"}))
-def test_example_on_a_device_with_default_limits_and_no_features(name: str, repository: Path, tmp_path: Path) -> None:
-    check(name, [sys.executable, "-c", LIMITED, repository / "examples" / name], repository, tmp_path)
+def test_example_on_a_device_with_default_limits_and_no_features(
+    name: str, repository: Path, tmp_path: Path, programs: Programs
+) -> None:
+    check(name, programs.run(["-c", LIMITED, repository / "examples" / name], folder=tmp_path))
 
 
-def check(name: str, command: Sequence[str | Path], repository: Path, folder: Path) -> None:
-    """Run an example and look at its output."""
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=with_repository(repository),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def check(name: str, done: CompletedProcess[str]) -> None:
+    """Look at what an example wrote."""
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(EXPECTED[name], done.stdout), done.stdout

@@ -9,36 +9,36 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from examples.models import tflite_classifier
+
+if TYPE_CHECKING:
+    from tests.programs import Programs
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md")
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def programs(page: Path) -> list[str]:
+def programs_of(page: Path) -> list[str]:
     """Return the Python blocks of a page that have no prompts."""
     return [code for language, code in BLOCK.findall(page.read_text("utf-8")) if language == "python" and ">>>" not in code]
 
 
 @pytest.mark.device
-@pytest.mark.parametrize("page", [p for p in PAGES if programs(p)], ids=lambda page: page.stem)
-def test_the_programs_of_a_page_run(page: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [p for p in PAGES if programs_of(p)], ids=lambda page: page.stem)
+def test_the_programs_of_a_page_run(page: Path, tmp_path: Path, programs: Programs) -> None:
     if page.stem == "tflite":
         if importlib.util.find_spec("ai_edge_litert") is None:
             pytest.skip("the page's program is for ai-edge-litert, which is not installed")
         shutil.copy(tflite_classifier(), tmp_path / "model.tflite")
     program = tmp_path / "program.py"
-    program.write_text("\n".join(programs(page)), "utf-8")
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", program.name], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    program.write_text("\n".join(programs_of(page)), "utf-8")
+    run = programs.run([program], folder=tmp_path)
     assert run.returncode == 0, run.stderr
 
 

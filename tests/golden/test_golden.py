@@ -146,7 +146,7 @@ def test_models_of_the_benchmark_are_planned_with_their_new_version(
 
 # Processes ------------------------------------------------------------------------------------------------------------
 
-SOME = [(model, device) for model in ("example/bert", "example/gpt", "operator/conv2d") for device in ("nvidia", "lavapipe")]
+SOME = [("example/bert", "nvidia"), ("example/gpt", "lavapipe"), ("operator/conv2d", "amd")]
 
 
 @pytest.mark.slow

@@ -29,19 +29,19 @@ if not (sys.platform == "linux" and platform.machine() == "x86_64"):
 
 
 PARTS = 3
-"""Into how many parts the models are divided for the family that the commit picks."""
+"""Into how many parts the models are divided. The commit picks the part."""
 
 
 def in_turn() -> tuple[list[str], int]:
-    """Return the families of this run: one that is always among them, and one that the commit picks. And the latter's part."""
+    """Return the families of this run, one that is always among them and one that the commit picks, and the part of models."""
     share, _ = share_of_today(REPOSITORY, len(OTHERS) * PARTS)
     return [ALWAYS, OTHERS[share % len(OTHERS)]], share % PARTS
 
 
-def models_of(family: str, config: pytest.Config) -> Sequence[str]:
-    """Return the models whose kernels this run compiles for a family."""
+def models_of_run(config: pytest.Config) -> Sequence[str]:
+    """Return the models whose kernels this run compiles."""
     models = golden_models()
-    return models if family == ALWAYS or config.getoption("--profiles") == "all" else models[in_turn()[1] :: PARTS]
+    return models if config.getoption("--profiles") == "all" else models[in_turn()[1] :: PARTS]
 
 
 @pytest.fixture(scope="module", params=sorted(FAMILIES))
@@ -58,7 +58,7 @@ def compiler(request: pytest.FixtureRequest) -> Iterator[Compiler]:
 
 def test_kernels_stay_within_their_budgets(compiler: Compiler, pytestconfig: pytest.Config) -> None:
     caps = caps_of(compiler.adapter, compiler.family.subgroup)
-    models = models_of(compiler.family.name, pytestconfig)
+    models = models_of_run(pytestconfig)
     rows = compile_all(compiler, dispatches(models, caps))
     assert len({row.dispatch.wgsl for row in rows}) > len(models)
     assert exceeded(compiler.family, rows) == []

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import with_repository
-
 from .abuses import ABUSES
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from tests.programs import Programs
 
 
 @pytest.mark.parametrize("name", ABUSES)
-def test_abuse(name: str, repository: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.interop.abuses", name],
-        cwd=repository,
-        env=with_repository(repository),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+def test_abuse(name: str, programs: Programs) -> None:
+    done = programs.run(["-m", "tests.interop.abuses", name])
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.endswith("alive\n"), done.stdout

@@ -127,7 +127,7 @@ def test_kernels() -> None:
     assert kernels("concat", [typed("int8", 5)], {"axis": 0}) == ["strided[rank=0, read=same]"]
 
 
-@pytest.mark.parametrize(("size", "levels"), [(4, 1), (3, 5)])
+@pytest.mark.parametrize(("size", "levels"), [(4, 1), pytest.param(3, 5, marks=pytest.mark.repeats)])
 def test_most_inputs(device: Device, size: int, levels: int) -> None:
     types = [typed("float32", 2, size)] * 8192
     (output,), _ = OPS["concat"].check(types, {"axis": 1})

@@ -5,11 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support import with_repository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.programs import Programs
 
 PRELUDE = """
 import gc, threading, time
@@ -102,17 +107,8 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_process_survives(name: str) -> None:
-    root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", PRELUDE + textwrap.dedent(PROGRAMS[name]) + "\nprint('survived')"],
-        cwd=root,
-        env=with_repository(root),
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+def test_the_process_survives(name: str, programs: Programs) -> None:
+    done = programs.run(["-c", PRELUDE + textwrap.dedent(PROGRAMS[name]) + "\nprint('survived')"])
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip() == "survived"
 

@@ -57,6 +57,8 @@ def test_an_asynchronous_context_has_what_a_context_has() -> None:
 def test_type_checkers_see_no_getattr() -> None:
     hidden: list[str] = []
     for path in PACKAGE.rglob("*.py"):
+        if "__getattr__" not in path.read_text(encoding="utf-8"):
+            continue
         tree = parsed(path)
         blocks = [n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)]
         guarded = {

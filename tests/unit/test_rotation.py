@@ -3,10 +3,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from tests.rotation import SHARES, in_turn, profile_of, share_of_today
+from tests.rotation import SHARES, in_turn, part_of, profile_of, share_of_today
 from tests.support import PROFILES
 
 
@@ -26,6 +27,23 @@ def test_repeated_tests_have_their_turn_too() -> None:
         assert len(turns) == 1
         assert turns == [share for share in range(1, SHARES + 1) if in_turn(test, "f16-only", share, repeats=True)]
         assert not in_turn(test, None, None, repeats=True)
+
+
+def test_parts_of_a_run_together_are_all_items() -> None:
+    class Run:
+        rootpath = Path()
+
+        def __init__(self, share: int | None, profiles: str) -> None:
+            self._options = {"--profile-share": share, "--profiles": profiles}
+
+        def getoption(self, name: str) -> str | int | None:
+            return self._options[name]
+
+    items = range(10)
+    parts = [part_of(cast("pytest.Config", Run(share, "full")), items, 3) for share in range(1, SHARES + 1)]
+    assert {item for part in parts for item in part} == {*items}
+    assert all(len(part) <= 4 for part in parts)
+    assert part_of(cast("pytest.Config", Run(None, "all")), items, 3) == items
 
 
 def test_the_profile_of_a_test_is_that_of_its_parameters() -> None:

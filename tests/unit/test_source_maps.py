@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.kernels.operators import Call, calls
+from tests.rotation import part_of
 from tests.shaders import changed_shaders
 from tests.support import Sketch, op_graph
 from tests.unit.plans import caps_of
@@ -89,12 +90,12 @@ def every_kernel() -> Iterator[KernelSpec]:
 
 
 @pytest.mark.slow
-def test_marks_change_no_kernel_and_every_line_stands_in_its_template() -> None:
-    specs = dict.fromkeys(every_kernel())
+def test_marks_change_no_kernel_and_every_line_stands_in_its_template(pytestconfig: pytest.Config) -> None:
+    specs = list(dict.fromkeys(every_kernel()))
     assert {spec.template for spec in specs} >= {t.name for op in OPS.values() for t in op.templates}
     files: dict[str, list[str]] = {}
     exact = lines = 0
-    for spec in specs:
+    for spec in part_of(pytestconfig, specs, 3):
         text = render(spec)
         found = map_of_kernel(spec)
         assert found.text == text, spec
