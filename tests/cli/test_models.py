@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +16,7 @@ from click.testing import CliRunner, Result
 
 import webnn_wgpu as wn
 from examples.models import bert, mlp, mobilenet_v2
+from tests.programs import Programs
 from webnn_wgpu.cli.app import app
 from webnn_wgpu.cli.diff import difference
 from webnn_wgpu.cli.run import classes
@@ -231,10 +230,10 @@ def test_sizes_that_make_no_sense(model: Path, command: str, option: str, messag
 
 
 @pytest.mark.parametrize("command", ["run", "info", "check", "bench", "diff"])
-def test_without_the_onnx_package_it_says_what_to_install(model: Path, command: str, repository: Path) -> None:
+def test_without_the_onnx_package_it_says_what_to_install(model: Path, command: str, programs: Programs) -> None:
     arguments = ["webnn-wgpu", command, str(model)]
     program = f"import sys; sys.modules['onnx'] = None; sys.argv = {arguments!r}\nfrom webnn_wgpu.cli import main\nmain()"
-    done = subprocess.run([sys.executable, "-c", program], cwd=repository, capture_output=True, text=True, check=False)
+    done = programs.run(["-c", program])
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "Error: models need the package 'onnx': pip install 'webnn-wgpu[onnx]'"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,9 +19,7 @@ from webnn_wgpu.ops import OPS
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-def run(path: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
+    from tests.programs import Programs
 
 
 @pytest.mark.parametrize("name", FEEDS)
@@ -43,7 +39,9 @@ def test_a_model_that_is_right_agrees(context: wn.MLContext, name: str) -> None:
     ("name", "label"),
     [("mobilenet_v2", "batchnormalization_24"), ("bert", "matmul_35"), ("bert", "matmul_28"), ("quantized_8bit", "matmul_3")],
 )
-def test_a_planted_fault_is_named_and_shown_by_a_program(context: wn.MLContext, tmp_path: Path, name: str, label: str) -> None:
+def test_a_planted_fault_is_named_and_shown_by_a_program(
+    context: wn.MLContext, tmp_path: Path, name: str, label: str, programs: Programs
+) -> None:
     model, graph, feeds = graph_of(name, context)
     with model:
         right = graph.kernels[label].wgsl
@@ -56,11 +54,11 @@ def test_a_planted_fault_is_named_and_shown_by_a_program(context: wn.MLContext, 
     assert (first.label, first.kernels, first.labels, first.overridden) == (label, (label,), kernel.labels, True)
     assert first.max_abs_error > 1e-3
     assert first.max_ulp > 1000
-    shown = run(first.repro_path)
+    shown = programs.run([first.repro_path])
     assert shown.returncode == 1, shown.stderr
     assert f"{label}: {first.wrong} of {first.elements} elements of {first.type} are wrong" in shown.stdout
     (tmp_path / f"{label}.wgsl").write_text(right, encoding="utf-8")
-    mended = run(first.repro_path)
+    mended = programs.run([first.repro_path])
     assert mended.returncode == 0, mended.stdout + mended.stderr
 
 
@@ -72,19 +70,19 @@ def chain(context: wn.MLContext) -> wn.MLGraph:
     return builder.build({"y": builder.softmax(y, 1, label="share")})
 
 
-def test_a_fault_in_a_fused_chain(context: wn.MLContext, tmp_path: Path) -> None:
+def test_a_fault_in_a_fused_chain(context: wn.MLContext, tmp_path: Path, programs: Programs) -> None:
     graph = chain(context)
     name, *_ = graph.kernels
     graph.override(name, wrong_index(graph.kernels[name].wgsl))
     first = debug.diff(graph, {"x": ROWS}, folder=tmp_path).first
     assert first is not None
     assert (first.label, first.op, first.labels) == (name, "neg + exp + mul + tanh", ("minus", "grow", "times", "squash"))
-    assert run(first.repro_path).returncode == 1
+    assert programs.run([first.repro_path]).returncode == 1
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".npz", ".py", ".wgsl"]
 
 
 def test_a_chain_is_split_to_the_operator_that_is_wrong(
-    context: wn.MLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    context: wn.MLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: Programs
 ) -> None:
     """Where an operator is wrong by itself, here for another reference of it, it is named, and what follows it is not."""
     graph = chain(context)
@@ -96,12 +94,12 @@ def test_a_chain_is_split_to_the_operator_that_is_wrong(
     program = (tmp_path / "grow.py").read_text(encoding="utf-8")
     assert "builder.exp(v" in program
     monkeypatch.undo()
-    shown = run(found.first.repro_path)
+    shown = programs.run([found.first.repro_path])
     assert (shown.returncode, shown.stderr) == (1, "")
 
 
 def test_the_program_has_the_settings_that_decide_about_kernels(
-    context: wn.MLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    context: wn.MLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: Programs
 ) -> None:
     settings = {"WEBNN_WGPU_FORCE": "softmax=plain", "WEBNN_WGPU_TARGET": "hardware"}
     for setting, value in settings.items():
@@ -115,7 +113,7 @@ def test_the_program_has_the_settings_that_decide_about_kernels(
         monkeypatch.delenv(setting)
     program = (tmp_path / f"{first.label}.py").read_text(encoding="utf-8")
     assert all(f'os.environ["{setting}"] = {value!r}\n' in program for setting, value in settings.items())
-    assert run(first.repro_path).returncode == 1
+    assert programs.run([first.repro_path]).returncode == 1
 
 
 def _twice(name: str) -> Any:
@@ -140,7 +138,7 @@ def test_earlier_errors_do_not_count_for_later_operators(context: wn.MLContext) 
     assert debug.diff(graph, {"x": ROWS}).first is None
 
 
-def test_a_copy_to_an_output(context: wn.MLContext, tmp_path: Path) -> None:
+def test_a_copy_to_an_output(context: wn.MLContext, tmp_path: Path, programs: Programs) -> None:
     builder = wn.MLGraphBuilder(context)
     x = builder.input("x", {"dataType": "float32", "shape": [64]})
     y = builder.neg(x)
@@ -149,10 +147,10 @@ def test_a_copy_to_an_output(context: wn.MLContext, tmp_path: Path) -> None:
     first = debug.diff(graph, {"x": np.arange(64, dtype=np.float32)}, folder=tmp_path).first
     assert first is not None
     assert (first.label, first.op, first.wrong) == ("output again", "copy", 64)
-    assert run(first.repro_path).returncode == 1
+    assert programs.run([first.repro_path]).returncode == 1
 
 
-def test_a_cache_that_is_updated_in_place(context: wn.MLContext, tmp_path: Path) -> None:
+def test_a_cache_that_is_updated_in_place(context: wn.MLContext, tmp_path: Path, programs: Programs) -> None:
     graph = decoder(context)
     rng = np.random.default_rng(0)
     given = {"past": rng.random((1, 1, 4, 4)), "new": rng.random((1, 1, 1, 4)), "at": np.int32([2])}
@@ -166,10 +164,12 @@ def test_a_cache_that_is_updated_in_place(context: wn.MLContext, tmp_path: Path)
     first = debug.diff(graph, feeds, folder=tmp_path).first
     assert first is not None
     assert first.op == "x.cache_update"
-    assert run(first.repro_path).returncode == 1
+    assert programs.run([first.repro_path]).returncode == 1
 
 
-def test_operators_of_several_kernels_and_results_that_nobody_reads(context: wn.MLContext, tmp_path: Path) -> None:
+def test_operators_of_several_kernels_and_results_that_nobody_reads(
+    context: wn.MLContext, tmp_path: Path, programs: Programs
+) -> None:
     builder = wn.MLGraphBuilder(context)
     x = builder.input("x", {"dataType": "float32", "shape": [3, 40]})
     best, _ = builder.ext.top_k(x, 4, label="best")
@@ -180,12 +180,14 @@ def test_operators_of_several_kernels_and_results_that_nobody_reads(context: wn.
     first = debug.diff(graph, feeds, folder=tmp_path).first
     assert first is not None
     assert (first.label, first.op) == ("best", "x.top_k")
-    assert run(first.repro_path).returncode == 1
+    assert programs.run([first.repro_path]).returncode == 1
     graph.restore()
     assert debug.diff(graph, feeds).first is None
 
 
-def test_values_that_are_written_into_their_part_of_a_joint_one(context: wn.MLContext, tmp_path: Path) -> None:
+def test_values_that_are_written_into_their_part_of_a_joint_one(
+    context: wn.MLContext, tmp_path: Path, programs: Programs
+) -> None:
     rng = np.random.default_rng(2)
     builder = wn.MLGraphBuilder(context)
     x = builder.input("x", {"dataType": "float32", "shape": [8, 16]})
@@ -205,16 +207,16 @@ def test_values_that_are_written_into_their_part_of_a_joint_one(context: wn.MLCo
     found = debug.diff(graph, feeds, folder=tmp_path)
     assert [each.label for each in found.wrong] == ["product1"]
     assert found.first is not None
-    assert run(found.first.repro_path).returncode == 1
+    assert programs.run([found.first.repro_path]).returncode == 1
     graph.restore()
     graph.override("part", wrong_index(graph.kernels["part"].wgsl))
     found = debug.diff(graph, feeds, folder=tmp_path)
     assert [each.label for each in found.wrong] == ["part"]
     assert found.first is not None
-    assert run(found.first.repro_path).returncode == 1
+    assert programs.run([found.first.repro_path]).returncode == 1
 
 
-def test_values_that_are_read_where_they_were_cut(context: wn.MLContext, tmp_path: Path) -> None:
+def test_values_that_are_read_where_they_were_cut(context: wn.MLContext, tmp_path: Path, programs: Programs) -> None:
     rng = np.random.default_rng(3)
     builder = wn.MLGraphBuilder(context)
     x = builder.input("x", {"dataType": "float32", "shape": [2, 128]})
@@ -236,9 +238,9 @@ def test_values_that_are_read_where_they_were_cut(context: wn.MLContext, tmp_pat
     found = debug.diff(graph, feeds, folder=tmp_path)
     assert [each.label for each in found.wrong] == ["second"]
     assert found.first is not None
-    assert run(found.first.repro_path).returncode == 1
+    assert programs.run([found.first.repro_path]).returncode == 1
     (tmp_path / found.first.repro_path.replace(".py", ".wgsl")).write_text(right, encoding="utf-8")
-    assert run(found.first.repro_path).returncode == 0
+    assert programs.run([found.first.repro_path]).returncode == 0
 
 
 OWN = """
@@ -250,7 +252,7 @@ OWN = """
 
 
 @pytest.mark.parametrize("reference", [None, np.square, np.negative])
-def test_a_kernel_of_the_programs_own(context: wn.MLContext, tmp_path: Path, reference: Any) -> None:
+def test_a_kernel_of_the_programs_own(context: wn.MLContext, tmp_path: Path, reference: Any, programs: Programs) -> None:
     builder = wn.MLGraphBuilder(context)
     x = builder.input("x", {"dataType": "float32", "shape": [64]})
     kind: Any = {"output_shapes": [64], "output_types": "float32", "workgroups": 1}
@@ -266,10 +268,12 @@ def test_a_kernel_of_the_programs_own(context: wn.MLContext, tmp_path: Path, ref
     else:
         assert found.first is not None
         assert (found.first.label, found.first.wrong) == ("mine", 63)
-        assert run(found.first.repro_path).returncode == 1
+        assert programs.run([found.first.repro_path]).returncode == 1
 
 
-def test_against_a_context_and_another_graph(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_against_a_context_and_another_graph(
+    context: wn.MLContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, programs: Programs
+) -> None:
     graph = network(context)
     with wn.ml.create_context(backend="reference") as reference:
         assert debug.diff(graph, {"x": ROWS}, against=reference).first is None
@@ -284,7 +288,7 @@ def test_against_a_context_and_another_graph(context: wn.MLContext, monkeypatch:
     found = debug.diff(graph, {"x": ROWS}, against=other, folder=tmp_path)
     assert [each.label for each in found.wrong] == ["softmax_4"]
     assert found.first is not None
-    assert run(found.first.repro_path).returncode == 1
+    assert programs.run([found.first.repro_path]).returncode == 1
     with pytest.raises(wn.MLTypeError, match="diff: the other graph must be of the same operators"):
         debug.diff(graph, {"x": ROWS}, against=negation(context))
 

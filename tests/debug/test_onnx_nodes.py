@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from tests.programs import Programs
+
 
 @pytest.mark.parametrize("name", FEEDS)
 def test_a_model_that_is_right_agrees_with_onnxruntime(context: wn.MLContext, tmp_path: Path, name: str) -> None:
@@ -35,7 +36,7 @@ def test_a_model_that_is_right_agrees_with_onnxruntime(context: wn.MLContext, tm
 
 
 def test_a_node_that_is_wrong_is_shown_by_a_program(
-    context: wn.MLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    context: wn.MLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: Programs
 ) -> None:
     """Another implementation that doubles what Erf gives: of the nodes that are off for it, Erf alone is named."""
     pytest.importorskip("onnxruntime", reason="the other implementation")
@@ -60,7 +61,7 @@ def test_a_node_that_is_wrong_is_shown_by_a_program(
     first = found.first
     assert first is not None
     assert found.outputs["embedding"].max_abs_error > 0.01
-    shown = subprocess.run([sys.executable, first.repro_path], capture_output=True, text=True, check=False)
+    shown = programs.run([first.repro_path])
     assert shown.returncode == 1, shown.stderr
     assert f"{first.label}: {first.wrong} of {first.elements} elements of {first.type} are wrong" in shown.stdout
 
