@@ -1,6 +1,6 @@
 """Writes the operator methods of `webnn_wgpu/api/operators` from the operators' documentation: `python -m tests.generation`.
 
-The definitions in `webnn_wgpu/ops` are edited, and this is run after it. A test compares the files with the definitions.
+It also writes the numbers of operators into the README. The definitions in `webnn_wgpu/ops` are edited, and this is run after it. A test compares the files with the definitions.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.generation.modules import generated
+from tests.generation.readme import counted
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -21,6 +22,11 @@ def main() -> None:
             file.write_text(text, encoding="utf-8")
             package = Path(path).parent / "__init__.py"
             print(f"{path}: new, so add its class to the bases in {package}" if new else path)
+    readme = REPOSITORY / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    if counted(text) != text:
+        readme.write_text(counted(text), encoding="utf-8")
+        print(readme.name)
 
 
 if __name__ == "__main__":

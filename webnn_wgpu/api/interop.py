@@ -70,7 +70,7 @@ class Interop(ContextState):
         with self._guarded("wrap_buffer"), self._lock:
             storage: Any = self._backend.wrap(buffer, wanted, int(offset))
             flags = {"readable": storage.readable, "writable": storage.writable}
-            tensor = MLTensor(cast("MLContext", self), wanted, storage, flags)
+            tensor = MLTensor(cast("MLContext", self), wanted, storage, flags, wrapped=True)
             self._tensors.add(tensor)
             return tensor
 

@@ -41,6 +41,7 @@ class MLTensor:
         flags: Mapping[str, bool] | None = None,
         *,
         constant_data: Array | None = None,
+        wrapped: bool = False,
     ) -> None:
         self._context, self._type = context, wanted
         self._storage: Any = storage
@@ -48,6 +49,7 @@ class MLTensor:
         self._constant_data = constant_data
         self._flags = {"readable": False, "writable": False, "exportable_to_gpu": False, **(flags or {})}
         self._constant = constant_data is not None
+        self._wrapped = wrapped
         self._exported = False
 
     @property

@@ -210,9 +210,8 @@ class Tensors(ContextState):
         """
         self._check_tensor(tensor, "write_tensor")
         if not tensor.writable:
-            raise MLTensorStateError(
-                "the tensor is not writable", operator="write_tensor", got=repr(tensor), hint="Create it with writable=True"
-            )
+            hint = "Wrap a buffer with the usage COPY_DST" if tensor._wrapped else "Create it with writable=True"
+            raise MLTensorStateError("the tensor is not writable", operator="write_tensor", got=repr(tensor), hint=hint)
         array = to_array(data, tensor._type, failing("write_tensor"), "data")
         with self._guarded("write_tensor", UnknownError), self._lock:
             tensor._check_usable("write_tensor")
@@ -275,9 +274,8 @@ class Tensors(ContextState):
     def _read(self, tensor: MLTensor, output: WritableArray | None) -> MLPromise[Any]:
         self._check_tensor(tensor, "read_tensor")
         if not tensor.readable:
-            raise MLTensorStateError(
-                "the tensor is not readable", operator="read_tensor", got=repr(tensor), hint="Create it with readable=True"
-            )
+            hint = "Wrap a buffer with the usage COPY_SRC" if tensor._wrapped else "Create it with readable=True"
+            raise MLTensorStateError("the tensor is not readable", operator="read_tensor", got=repr(tensor), hint=hint)
         into: Array | None = None
         if output is not None:
             into = output_array(output, tensor._type, failing("read_tensor"), "output")

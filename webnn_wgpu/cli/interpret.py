@@ -14,6 +14,7 @@ from .models import (
     input_options,
     load_model_or_folder,
     model_or_folder,
+    no_kernel,
     open_context,
     options,
     shape_options,
@@ -67,9 +68,7 @@ def interpret(
             loaded.run(given.feeds(loaded.inputs))
             graph = next((graph for _, graph in watch.runs if graph.kernels.matching(kernel)), None)
             if graph is None:
-                raise click.BadParameter(
-                    f"{kernel!r} is the name of no kernel and the label of no operator", param_hint="--kernel"
-                )
+                raise click.BadParameter(no_kernel(kernel), param_hint="--kernel")
             found = run(
                 graph,
                 watch.inputs[graph],

@@ -21,6 +21,7 @@ from .models import (
     input_options,
     load_model,
     model_argument,
+    no_kernel,
     open_context,
     options,
     shape_options,
@@ -93,8 +94,9 @@ def _kernel(loaded: Any, feeds: Mapping[str, Any], wanted: str) -> tuple[MLGraph
     found = [(graph, each.name) for graph in graphs for each in graph.kernels.matching(wanted)]
     if len(found) != 1:
         names = ", ".join(repr(name) for _, name in found)
-        what = f"means several kernels: {names}" if found else "is the name of no kernel and the label of no operator"
-        raise click.BadParameter(f"{wanted!r} {what}", param_hint="NAME_OR_LABEL")
+        raise click.BadParameter(
+            f"{wanted!r} means several kernels: {names}" if found else no_kernel(wanted), param_hint="NAME_OR_LABEL"
+        )
     graph, name = found[0]
     return graph, name, inputs_of(graph, lambda: loaded.run(feeds))
 

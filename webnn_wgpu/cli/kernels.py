@@ -18,6 +18,7 @@ from .models import (
     language_option,
     load_model_or_folder,
     model_or_folder,
+    no_kernel,
     open_context,
     options,
     shape_options,
@@ -74,7 +75,7 @@ def _write(graphs: Sequence[MLGraph], show: str | None, dump: Path | None, trans
     if show is not None:
         found = [kernel for graph in graphs for kernel in graph.kernels.matching(show)]
         if not found:
-            raise click.BadParameter(f"{show!r} is the name of no kernel and the label of no operator", param_hint="--show")
+            raise click.BadParameter(no_kernel(show), param_hint="--show")
         # AMD's listings refer to lines of the WGSL.
         is_numbered = any(language.family for language in translator.languages)
         for kernel in found:

@@ -332,6 +332,11 @@ def failing_well(command: Command) -> Command:
     return wrapped
 
 
+def no_kernel(name: str) -> str:
+    """Return the message about a name that no kernel and no operator has."""
+    return f"{name!r} is the name of no kernel and the label of no operator; `webnn-wgpu kernels MODEL` lists them"
+
+
 def open_context(device: str) -> MLContext:
     """Return a context for a choice of --device. Its warnings go to the log."""
     return context_with(**DEVICES[device])

@@ -34,7 +34,10 @@ def ops(as_json: bool) -> None:
         if as_json:
             click.echo(json.dumps(listed))
             return
-        Console().print(_table(context.description, listed))
+        console = Console()
+        if not console.is_terminal:
+            console = Console(width=200)
+        console.print(_table(context.description, listed))
 
 
 def _table(title: str, listed: dict[str, Any]) -> Table:

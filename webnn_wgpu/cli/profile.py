@@ -55,7 +55,10 @@ def profile(
     Of a model with several graphs, between which the host computes, it is the kernels of all.
     """
     from webnn_wgpu.frontends.timing import watched
+    from webnn_wgpu.inspection.plots import require_matplotlib
 
+    if plots is not None:
+        require_matplotlib()
     # What is no UTF-8 is no profile either.
     earlier = None if compare is None else GraphProfile.from_json(compare.read_text(encoding="utf-8", errors="replace"))
     given = values(model, rest)

@@ -33,6 +33,9 @@ class Placed:
     where: str
     note: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.where}: {self.op} {self.name!r}" + (f" ({self.note})" if self.note else "")
+
 
 @dataclass(frozen=True)
 class ValueInfo:
@@ -57,6 +60,10 @@ class Placement(tuple[Placed, ...]):
     """Where each node of a model runs, as a tuple of `Placed`."""
 
     __slots__ = ()
+
+    def __str__(self) -> str:
+        """Return the summary, and a line for each node."""
+        return "\n".join([self.summary(), *map(str, self)])
 
     def on(self, where: str) -> list[Placed]:
         """Return the nodes at a place: "device", "host" or "folded"."""

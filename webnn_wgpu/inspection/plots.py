@@ -21,15 +21,22 @@ _NAMED = 6
 """Most kernels that a plot names."""
 
 
+def require_matplotlib() -> Any:
+    """Return matplotlib, or raise a NotSupportedError that names the extra."""
+    try:
+        import matplotlib
+    except ModuleNotFoundError as error:
+        raise NotSupportedError("plots need matplotlib", operator="plot", hint="Run pip install 'webnn-wgpu[viz]'") from error
+    return matplotlib
+
+
 def plot(profile: GraphProfile, what: str) -> str:
     """Return a plot as SVG, see `GraphProfile.plot`."""
     if what not in _PLOTS:
         raise MLTypeError("unknown plot", operator="plot", got=repr(what), allowed=", ".join(map(repr, _PLOTS)))
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise NotSupportedError("plots need matplotlib", operator="plot", hint="Run pip install 'webnn-wgpu[viz]'") from error
+    library = require_matplotlib()  # whose types list every setting there is
+    from matplotlib.figure import Figure
+
     if not profile.kernels:
         raise MLTypeError("the profile has no kernels to plot", operator="plot", got=profile.summary())
     # Text stays text, and ids do not change from run to run.
@@ -46,7 +53,6 @@ def plot(profile: GraphProfile, what: str) -> str:
         "axes.spines.top": False,
         "axes.spines.right": False,
     }
-    library: Any = matplotlib  # whose types list every setting there is
     with library.rc_context(style):
         figure: Any = Figure(figsize=(9, 4.6 if what == "roofline" else 3.2), layout="constrained")
         _PLOTS[what](profile, figure.subplots())

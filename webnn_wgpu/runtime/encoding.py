@@ -22,7 +22,12 @@ def check_encoder(device: Device, given: Any, kind: type[Any], what: str) -> Non
     if not isinstance(given, kind):
         raise MLTypeError(f"{what} must be a wgpu.{kind.__name__}", got=type(given).__name__)
     if given._device is not device.gpu:
-        raise MLTypeError(f"{what} belongs to another device", label=given.label, got=repr(given._device))
+        raise MLTypeError(
+            f"{what} belongs to another device",
+            label=given.label,
+            got=repr(given._device),
+            hint="Create it with the context's device, context.device",
+        )
     device.check()
 
 

@@ -94,7 +94,12 @@ def check_texture(device: Device, texture: Any, usage: str) -> tuple[int, int]:
         raise MLTypeError("texture must be a wgpu.GPUTexture", got=type(texture).__name__)
     name = texture.label
     if texture._device is not device.gpu:
-        raise MLTypeError("the texture belongs to another device", label=name, got=repr(texture._device))
+        raise MLTypeError(
+            "the texture belongs to another device",
+            label=name,
+            got=repr(texture._device),
+            hint="Create it with the context's device, context.device",
+        )
     if not texture.usage & getattr(wgpu.TextureUsage, usage):
         raise MLTypeError(f"the texture must have the usage {usage}", label=name, got=f"usage {texture.usage:#x}")
     if texture.format.endswith(("uint", "sint")) or texture.format.startswith(("depth", "stencil")):

@@ -47,7 +47,12 @@ class WrappedBuffer(Buffer):
             raise MLTypeError("buffer must be a wgpu.GPUBuffer", got=type(gpu).__name__)
         label = gpu.label
         if gpu._device is not device.gpu:
-            raise MLTypeError("the buffer belongs to another device", label=label, got=f"a buffer of {gpu._device!r}")
+            raise MLTypeError(
+                "the buffer belongs to another device",
+                label=label,
+                got=f"a buffer of {gpu._device!r}",
+                hint="Create it with the context's device, context.device",
+            )
         if not gpu.usage & wgpu.BufferUsage.STORAGE:
             raise MLTypeError("the buffer must have the usage STORAGE", label=label, got=_usage_names(gpu.usage))
         alignment = device.caps.limit("min-storage-buffer-offset-alignment")

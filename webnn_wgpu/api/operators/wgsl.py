@@ -107,6 +107,12 @@ class WgslOperators(OperatorMethods):
         if isinstance(inputs, str) or not isinstance(inputs, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
             raise fail("inputs must be a list of operands", got=type(inputs).__name__)
         single = not isinstance(output_types, list | tuple)
+        if single and isinstance(output_shapes, Sequence) and any(isinstance(size, Sequence) for size in output_shapes):
+            raise fail(
+                "output_shapes must be one shape where output_types is one data type",
+                got=f"output_shapes={output_shapes}, output_types={output_types!r}",
+                allowed="one shape and one data type, or a list of each",
+            )
         shapes: list[Any] = [output_shapes] if single else list(cast("Sequence[ShapeLike]", output_shapes))
         types: list[Any] = [output_types] if single else list(output_types)
         if len(shapes) != len(types) or not types:

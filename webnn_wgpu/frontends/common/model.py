@@ -214,7 +214,7 @@ class ImportedModel(ABC):
         if array.dtype != info.dtype:
             raise MLTypeError("wrong type of input", operator="run", got=f"{info.name}: {array.dtype}", allowed=str(info))
         if info.shape is not None:
-            fits = len(info.shape) == array.ndim
+            has_rank = fits = len(info.shape) == array.ndim
             for wanted, size in zip(info.shape, array.shape, strict=False):
                 expected = sizes.setdefault(wanted, size) if isinstance(wanted, str) else wanted
                 fits = fits and expected in (None, size)
@@ -224,7 +224,7 @@ class ImportedModel(ABC):
                     "wrong shape of input",
                     operator="run",
                     got=f"{info.name}: {list(array.shape)}",
-                    allowed=str(info) + (f" with {pinned}" if pinned else ""),
+                    allowed=str(info) + (f" with {pinned}" if pinned and has_rank else ""),
                 )
         return array
 
