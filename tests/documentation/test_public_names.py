@@ -19,7 +19,6 @@ from webnn_wgpu.core.names import snake_case
 from webnn_wgpu.exporters import coreml, graphviz, html, javascript, python, web
 from webnn_wgpu.exporters import onnx as onnx_exporter
 from webnn_wgpu.frontends import images
-from webnn_wgpu.frontends.tflite import TfliteCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +82,7 @@ PUBLIC = {
         web,
     )
     for name, value in _names(module).items()
-} | {"webnn_wgpu.frontends.tflite.TfliteCall": TfliteCall}  # Functions for custom operators get instances.
+}
 FUNCTIONS = {name: value for name, value in PUBLIC.items() if inspect.isfunction(value)}
 CLASSES = {name: value for name, value in PUBLIC.items() if inspect.isclass(value)}
 METHODS = {f"{owner}.{name}": value for owner, kind in CLASSES.items() for name, value in _members(kind)}

@@ -1,7 +1,7 @@
 """Writes the operator methods of `webnn_wgpu/api/operators` from the operators' documentation: `python -m tests.generation`.
 
-It also writes the numbers of operators into the README. The definitions in `webnn_wgpu/ops` are edited, and this is run after it.
-A test compares the files with the definitions.
+It also writes the numbers of operators into the README. The definitions in `webnn_wgpu/ops` are edited, and this is run
+after it. A test compares the files with the definitions.
 """
 
 from __future__ import annotations
