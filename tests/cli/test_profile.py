@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -56,3 +57,13 @@ def test_what_cannot_be_compared_with(model: Path, tmp_path: Path) -> None:
     assert "the text is no profile" in call(model, "--compare", tmp_path / "other.json", exit_code=1).output
     (tmp_path / "other.json").write_bytes(b"\xff\xfe")
     assert "the text is no profile" in call(model, "--compare", tmp_path / "other.json", exit_code=1).output
+
+
+def test_plots_without_matplotlib_are_refused_before_the_run(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = call(model, "--plots", tmp_path / "plots", exit_code=1)
+    assert "pip install 'webnn-wgpu[viz]'" in result.output
+    assert "GPU " not in result.output
+    assert not (tmp_path / "plots").exists()

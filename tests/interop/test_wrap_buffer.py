@@ -43,6 +43,14 @@ def test_parts_of_one_buffer(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
     assert set(content(gpu, target, 0, 64)) == set(content(gpu, target, 384, 32)) == {7}
 
 
+def test_a_buffer_without_copies_is_neither_read_nor_written(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
+    tensor = own.wrap_buffer(gpu.create_buffer(size=128, usage="STORAGE"), [4, 8], "float32")
+    with pytest.raises(wn.MLTensorStateError, match="Wrap a buffer with the usage COPY_SRC"):
+        own.read_tensor(tensor)
+    with pytest.raises(wn.MLTensorStateError, match="Wrap a buffer with the usage COPY_DST"):
+        own.write_tensor(tensor, X)
+
+
 @pytest.mark.parametrize("data_type", DATA_TYPES)
 def test_of_every_data_type(own: wn.MLContext, gpu: wgpu.GPUDevice, data_type: str) -> None:
     builder = own.create_graph_builder()

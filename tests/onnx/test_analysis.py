@@ -56,6 +56,7 @@ def test_what_only_a_run_can_tell_is_later(context: wn.MLContext) -> None:
     assert [(p.op, p.where) for p in found.placement] == [("NonZero", "host"), ("Neg", "later")]
     assert "known only when the model runs" in found.placement[1].note
     assert found.placement.summary().startswith("0 nodes on the device, 1 on the host, 0 evaluated beforehand, 1 later; on")
+    assert str(found.placement).splitlines()[1].startswith("host: NonZero 'y' (")
 
 
 def test_elements_of_an_input_may_be_needed(context: wn.MLContext) -> None:

@@ -191,6 +191,7 @@ MANY = {"output_shapes": [[1]] * 9, "output_types": ["float32"] * 9}
         (SCALE, {"constants": {"A": float("inf")}}, TypeError, "constant A must be a finite number or a bool; got inf"),
         (SCALE, {"constants": {"A": "1"}}, TypeError, "constant A must be a finite number or a bool; got '1'"),
         (SCALE, {"output_types": "float8"}, TypeError, "unknown data type; got 'float8'"),
+        (SCALE, {"output_shapes": [[4]]}, TypeError, "output_shapes must be one shape where output_types is one data type"),
         (SCALE, {"output_types": []}, TypeError, "every output must have a shape and a data type; got 1 shapes, 0 types"),
         (
             SCALE,
