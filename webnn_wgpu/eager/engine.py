@@ -1,0 +1,307 @@
+"""`Engine`: records operations on the tensors of a context, and compiles and runs them when a value is needed."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Hashable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from webnn_wgpu import InvalidStateError, MLContext, MLGraphBuilder, MLOperand, ml
+
+from .pool import Pool
+from .programs import Program
+from .structure import Structure
+from .values import BOOL, Array, Emit, Kind, Node, Number, Operation, StatedRule, Value
+
+_MOST_OPERATIONS = 1 << 16
+"""How many calls of different types the engine remembers."""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What an engine has done and holds.
+
+    Attributes:
+        compilations: the number of compiled graphs.
+        runs: the number of runs of graphs.
+        programs: the number of compiled programs that are held.
+        pending: the number of tensors whose values have yet to be computed.
+        tensors: the number of tensors of the program.
+        used_bytes: the memory of tensors on the device.
+        spare_bytes: memory on the device that is held for later tensors.
+    """
+
+    compilations: int
+    runs: int
+    programs: int
+    pending: int
+    tensors: int
+    used_bytes: int
+    spare_bytes: int
+
+
+class Engine:
+    """Records the operations on the tensors of a context.
+
+    Args:
+        context: the context.
+        most_pending: after how many recorded operations they run, even if no value is needed.
+        most_programs: the number of compiled programs that are kept.
+        most_spare: the number of bytes of memory that is kept for later tensors.
+    """
+
+    _all: weakref.WeakValueDictionary[int, Engine] = weakref.WeakValueDictionary()
+    _default: Engine | None = None
+
+    def __init__(
+        self, context: MLContext, *, most_pending: int = 2000, most_programs: int = 256, most_spare: int = 1 << 28
+    ) -> None:
+        self.context = context
+        self.pool = Pool(context, most_spare)
+        self.pending: dict[Value, None] = {}
+        self.tensors = self.tensor_bytes = 0
+        self.watch: Callable[[Operation, Sequence[Value]], None] | None = None
+        self._lock = threading.RLock()
+        self._operations: OrderedDict[Hashable, Operation] = OrderedDict()
+        self._programs: OrderedDict[Hashable, Program] = OrderedDict()
+        self._most_pending, self._most_programs = most_pending, most_programs
+        self._recorded, self._first = 0, None
+        self._compilations, self._runs = 0, 0
+        self._tapes, self._retained = 0, list[Value]()
+        self._placeholders = 0
+
+    @classmethod
+    def of(cls, context: MLContext | None = None) -> Engine:
+        """Return the engine of a context, or of the default context, which is made at its first use."""
+        if context is None:
+            if cls._default is None or cls._default.context.lost.done():
+                cls._default = cls.of(ml.create_context())
+            return cls._default
+        found = cls._all.get(id(context))
+        if found is None:
+            found = cls._all[id(context)] = cls(context)
+        return found
+
+    @classmethod
+    def set_default(cls, engine: Engine | None) -> None:
+        """Use an engine for tensors that name no context."""
+        cls._default = engine
+
+    # recording ----------------------------------------------------------------------------------------------------
+
+    def operation(self, key: Hashable, name: str, kinds: Sequence[Kind], emit: Emit, data_type: str | None) -> Operation:
+        """Return the operation of a key, whose types a builder infers at the first call.
+
+        Args:
+            key: equal only for equal operations on equal kinds.
+            name: the name in messages.
+            kinds: the kinds of the operands.
+            emit: adds the operation to a builder.
+            data_type: "bool" if results that are stored as uint8 are truth values.
+        """
+        found = self._operations.get(key)
+        if found is None:
+            builder = MLGraphBuilder(self.context)
+            operands = [builder.input(str(number), kind.shape, kind.stored) for number, kind in enumerate(kinds)]
+            given = emit(builder, *operands)
+            single = isinstance(given, MLOperand)
+            results = [given] if isinstance(given, MLOperand) else given
+            found = Operation(name, emit, tuple(_kind(operand, data_type) for operand in results), single=single)
+            self._operations[key] = found
+            if len(self._operations) > _MOST_OPERATIONS:
+                self._operations.popitem(last=False)
+        return found
+
+    def known(self, key: Hashable) -> Operation | None:
+        """Return the operation of a key, if there was one before."""
+        return self._operations.get(key)
+
+    def record(self, operation: Operation, inputs: tuple[Value, ...], gradient: StatedRule | None = None) -> list[Value]:
+        """Record an operation, and return its results."""
+        full = self._recorded >= self._most_pending and not self._placeholders
+        if full and (operation is self._first or self._recorded >= 2 * self._most_pending):
+            # Programs of loops repeat only if they are cut at the same place of the loop: at the same operation as before.
+            self.evaluate()
+        if not self._recorded:
+            self._first = operation
+        self._recorded += 1
+        node = Node(operation, inputs, gradient)
+        return [Value(self, kind, node, index) for index, kind in enumerate(operation.results)]
+
+    def value_of(self, array: Array) -> Value:
+        """Return a value with the elements of an array, which must not change later."""
+        value = Value(self, Kind.of(str(array.dtype), array.shape))
+        value.array = array
+        return value
+
+    def number(self, number: Number, data_type: str) -> Value:
+        """Return a scalar."""
+        value = Value(self, Kind.of(data_type, ()))
+        value.number = number
+        return value
+
+    # evaluation ---------------------------------------------------------------------------------------------------
+
+    def evaluate(self) -> None:
+        """Compute all pending values that the program can still reach, as one graph. The call does not wait for the device."""
+        if self._placeholders:
+            raise InvalidStateError(
+                "values are not known while a gradient is recorded",
+                operator="evaluate",
+                hint="Compute with tensors in the function, and read no values",
+            )
+        with self._lock:
+            wanted = [value for value in list(self.pending) if value.handles and value.held is None]
+            self.pending.clear()
+            self._recorded = 0
+            if not wanted:
+                return
+            try:
+                self._run(wanted)
+            except Exception as error:
+                for value in wanted:
+                    value.node, value.error, value.replaces = None, error, None
+                raise
+
+    def _run(self, wanted: list[Value]) -> None:
+        structure = Structure()
+        outputs = tuple([structure.visit(value) for value in wanted])
+        leaves = structure.leaves
+        for leaf in leaves:
+            self._upload(leaf)
+        aliases = self._aliases(wanted, leaves)
+        key = (tuple(structure.key), outputs, aliases)
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs[key] = Program(self.context, structure, outputs, aliases)
+            self._compilations += 1
+            if len(self._programs) > self._most_programs:
+                self._programs.popitem(last=False)[1].destroy()
+        else:
+            self._programs.move_to_end(key)
+        before = program.builds
+        results = program.run(leaves, [value.kind for value in wanted], self.pool)
+        self._compilations += program.builds - before
+        self._runs += 1
+        for index in aliases:
+            if index is not None:
+                leaves[index].held = None
+        for value, held in zip(wanted, results, strict=True):
+            value.held, value.replaces = held, None
+            if self._tapes:
+                self._retained.append(value)
+            else:
+                value.node = None
+
+    def _aliases(self, wanted: Sequence[Value], leaves: Sequence[Value]) -> tuple[int | None, ...]:
+        """Return the leaves whose memory results take: earlier values of variables that nothing else can read."""
+        if self._tapes or not any(value.replaces is not None for value in wanted):
+            return (None,) * len(wanted)
+        places = {leaf: index for index, leaf in enumerate(leaves) if leaf.held is not None and not leaf.handles}
+        found: list[int | None] = []
+        for value in wanted:
+            source = value.replaces
+            while source is not None and source.pending:
+                source = source.replaces
+            fits = source is not None and source.kind is value.kind
+            found.append(places.pop(source, None) if fits and source is not None else None)
+        return tuple(found)
+
+    def _upload(self, value: Value) -> None:
+        """Give a leaf memory on the device, unless it is a number."""
+        if value.held is not None or value.number is not None:
+            return
+        if value.array is None:
+            raise InvalidStateError(
+                "the value of a tensor was lost",
+                operator="evaluate",
+                got=str(value.kind),
+                hint=f"An earlier error was: {value.error}" if value.error else "",
+            ) from value.error
+        held = self.pool.take(value.kind)
+        self.context.write_tensor(held.tensor, value.array.view("uint8") if value.kind.data_type == BOOL else value.array)
+        value.held, value.array = held, None
+
+    def read(self, value: Value) -> Array:
+        """Return the elements of a value."""
+        if value.number is not None:
+            return np.array(value.number, value.kind.numpy)
+        if value.array is not None:
+            return value.array.copy()
+        return self._shown(value, self.context.read_tensor(self.ready(value).tensor))
+
+    def read_async(self, value: Value) -> Any:
+        """Return a promise of the elements of a value."""
+        from webnn_wgpu import MLPromise
+
+        if value.number is not None or value.array is not None:
+            return MLPromise.resolved(self.read(value))
+        return self.context.read_tensor_async(self.ready(value).tensor).then(lambda array: self._shown(value, array))
+
+    def ready(self, value: Value) -> Any:
+        """Return the memory of a value on the device, after it was computed."""
+        if value.pending:
+            self.evaluate()
+        if value.held is None:
+            self._upload(value)
+        return value.held
+
+    @staticmethod
+    def _shown(value: Value, array: Array) -> Array:
+        return array.astype(bool) if value.kind.data_type == BOOL else array
+
+    # tapes --------------------------------------------------------------------------------------------------------
+
+    def start_tape(self) -> None:
+        """Keep the operations of values that are computed from now on, so that gradients can follow them."""
+        self._tapes += 1
+
+    def end_tape(self) -> None:
+        """Forget operations of computed values at the end of the outermost tape."""
+        self._tapes -= 1
+        if not self._tapes:
+            for value in self._retained:
+                value.node = None
+            self._retained.clear()
+
+    @contextmanager
+    def placeholders(self) -> Generator[None]:
+        """Record operations on values that are not known yet, so that nothing can be computed meanwhile."""
+        self._placeholders += 1
+        try:
+            yield
+        finally:
+            self._placeholders -= 1
+
+    # bookkeeping --------------------------------------------------------------------------------------------------
+
+    def statistics(self) -> Statistics:
+        """Return what the engine has done and holds."""
+        return Statistics(
+            compilations=self._compilations,
+            runs=self._runs,
+            programs=len(self._programs),
+            pending=len(self.pending),
+            tensors=self.tensors,
+            used_bytes=self.pool.used_bytes,
+            spare_bytes=self.pool.spare_bytes,
+        )
+
+    def clear(self) -> None:
+        """Free compiled programs and spare memory."""
+        with self._lock:
+            for program in self._programs.values():
+                program.destroy()
+            self._programs.clear()
+            self.pool.clear()
+
+
+def _kind(operand: MLOperand, data_type: str | None) -> Kind:
+    stored = str(operand.data_type)
+    return Kind.of(BOOL if data_type == BOOL and stored == "uint8" else stored, tuple(operand.shape))

@@ -1,0 +1,124 @@
+"""Compiled programs: graphs of recorded operations that run again for every equal structure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from webnn_wgpu import MLContext, MLGraph, MLGraphBuilder, MLOperand, MLTensor
+
+from .pool import Held, Pool
+from .structure import Instruction, Structure, emit
+from .values import Kind, Number, Value
+
+
+class Program:
+    """The graph of a structure.
+
+    Numbers on the host are constants of the graph until they change between runs. Then they become inputs, and the program
+    compiles once more. A learning rate that follows a schedule therefore costs two compilations, not one for each step.
+
+    Args:
+        context: the context.
+        structure: the structure.
+        outputs: the slots of the values to compute.
+        aliases: for each output, the number of the leaf whose memory it takes, or None.
+
+    Attributes:
+        builds: how many times the program was compiled.
+    """
+
+    def __init__(self, context: MLContext, structure: Structure, outputs: Sequence[int], aliases: Sequence[int | None]) -> None:
+        self._context, self._outputs, self._aliases = context, outputs, aliases
+        self._instructions: Sequence[Instruction] = structure.instructions
+        self._leaves = [(structure.slots[leaf], leaf.kind) for leaf in structure.leaves]
+        self._numbers: dict[int, Number] = {
+            index: leaf.number for index, leaf in enumerate(structure.leaves) if leaf.number is not None
+        }
+        self._changing: dict[int, MLTensor] = {}
+        self.builds = 0
+        self.graph = self._build()
+
+    def run(self, leaves: Sequence[Value], kinds: Sequence[Kind], pool: Pool) -> list[Held]:
+        """Queue a run, and return the memory of the results.
+
+        Args:
+            leaves: the values of the leaves.
+            kinds: the kinds of the outputs.
+            pool: the memory.
+        """
+        changed = [
+            index
+            for index, number in self._numbers.items()
+            if not _same(number, leaves[index].number)  # as constants
+        ]
+        if changed:
+            self.graph.destroy()
+            for index in changed:
+                del self._numbers[index]
+                kind = self._leaves[index][1]
+                self._changing[index] = self._context.create_tensor(kind.shape, kind.stored, writable=True)
+            self.graph = self._build()
+        inputs: dict[str, MLTensor] = {}
+        for name in self.graph.inputs:
+            index = int(name)
+            leaf = leaves[index]
+            if index in self._changing:
+                tensor = self._changing[index]
+                self._context.write_tensor(tensor, [leaf.number])
+            else:
+                assert leaf.held is not None
+                tensor = leaf.held.tensor
+            inputs[name] = tensor
+        results: list[Held] = []
+        for kind, alias in zip(kinds, self._aliases, strict=True):
+            held = pool.take(kind) if alias is None else leaves[alias].held
+            assert held is not None
+            results.append(held)
+        outputs = {_output(number): held.tensor for number, held in enumerate(results)}
+        self._context.dispatch(self.graph, inputs, outputs)
+        return results
+
+    def destroy(self) -> None:
+        """Free the graph."""
+        self.graph.destroy()
+        for tensor in self._changing.values():
+            tensor.destroy()
+
+    def _build(self) -> MLGraph:
+        builder = MLGraphBuilder(self._context)
+        operands: dict[int, MLOperand] = {}
+        for index, (slot, kind) in enumerate(self._leaves):
+            if index in self._numbers:
+                operands[slot] = constant(builder, kind, self._numbers[index])
+            else:
+                operands[slot] = builder.input(str(index), kind.shape, kind.stored)
+        known = {operand.value for operand in operands.values()}
+        emit(builder, self._instructions, operands)
+        outputs: dict[str, MLOperand] = {}
+        seen: set[int] = set()
+        for number, slot in enumerate(self._outputs):
+            operand = operands[slot]
+            # Inputs cannot be outputs of a graph, and an output with an alias has one name.
+            if operand.value in known or operand.value in seen:
+                operand = builder.identity(operand)
+            seen.add(operand.value)
+            outputs[_output(number)] = operand
+        aliases = {_output(number): str(index) for number, index in enumerate(self._aliases) if index is not None}
+        self.builds += 1
+        return builder.build(outputs, aliases=aliases)
+
+
+def constant(builder: MLGraphBuilder, kind: Kind, number: Number) -> MLOperand:
+    """Return a scalar constant."""
+    return builder.constant({"dataType": kind.stored, "shape": []}, kind.numpy.type(number).reshape(()).astype(kind.stored))
+
+
+def _output(number: int) -> str:
+    return f"result {number}"
+
+
+def _same(a: Number, b: Number | None) -> bool:
+    """Return whether two numbers are the same constant."""
+    assert b is not None
+    return a == b and (a != 0 or math.copysign(1, a) == math.copysign(1, b))
