@@ -33,7 +33,9 @@ GRAPH_FILES = OptionalData("graph files as other programs write them", "formats/
 
 TFLITE = OptionalData("TFLite cases, files and models of others", "tflite")
 
-ALL = (CONFORMANCE, GRAPH_FILES, TFLITE)
+TFJS = OptionalData("calls and models of TensorFlow.js, with its results", "tfjs")
+
+ALL = (CONFORMANCE, GRAPH_FILES, TFLITE, TFJS)
 
 
 def shared_folder() -> Path:
