@@ -79,11 +79,8 @@ def cases() -> Sequence[Case]:
 
 def snake(name: str) -> str:
     """Return a name in Python's spelling."""
-    return re.sub(r"(?<=[a-z0-9])([A-Z])(?=[A-Z]|$)|(?<=[a-z])([A-Z]+)|(?<=[0-9])([A-Z])(?=[a-z])", _lower, name).lower()
-
-
-def _lower(found: re.Match[str]) -> str:
-    return f"_{found.group(0).lower()}"
+    apart = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name.replace("NaN", "Nan"))
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", apart).lower()
 
 
 def _argument(given: Any) -> Any:

@@ -58,6 +58,8 @@ class Operator:
         parameters = list(signature.parameters.values())[1:]
         self._operands = {p.name for p in parameters if "MLOperand" in str(p.annotation)}
         self._positions = [p.name in self._operands for p in parameters]
+        # The condition of a choice has a data type of its own.
+        self._typed = 1 if self._method == "where" else 0
         self.__doc__ = method.__doc__
 
     def __call__(self, *args: Any, **options: Any) -> Any:
@@ -79,7 +81,7 @@ class Operator:
                     value = arg.value
                     first = first or value
                 elif type(arg) in _NUMBERS and number < len(positions) and positions[number]:
-                    reference = first or _first_value(args)
+                    reference = _first_value(args[self._typed :])
                     if reference is None:
                         break
                     kind = Kind.of(reference.kind.data_type, ())
@@ -98,10 +100,12 @@ class Operator:
 
     def _general(self, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """Record a call with options, arrays or lists of tensors, or one that is not known yet."""
-        first = _first_value((*args, *options.values()))
+        given = (*args, *options.values())
+        first = _first_value(given)
         if first is None:
             raise MLTypeError("an operand must be a tensor", operator=self._method, got=", ".join(map(repr, args)))
-        call = _Call(self._method, first)
+        typed_by = _first_value(given[self._typed :])
+        call = _Call(self._method, first.engine, None if typed_by is None else typed_by.kind.data_type)
         positions = self._positions
         pattern = tuple([call.place(arg, number < len(positions) and positions[number]) for number, arg in enumerate(args)])
         named = {name: call.place(arg, name in self._operands) for name, arg in sorted(options.items())}
@@ -138,11 +142,12 @@ class _Call:
 
     Args:
         method: the builder's method.
-        first: the first tensor, whose data type numbers get.
+        engine: the engine of all operands.
+        data_type: the data type of numbers. None is that which they have as tensors.
     """
 
-    def __init__(self, method: str, first: Value) -> None:
-        self._method, self._first = method, first
+    def __init__(self, method: str, engine: Engine, data_type: str | None) -> None:
+        self._method, self._engine, self._data_type = method, engine, data_type
         self.inputs: list[Value] = []
 
     def place(self, arg: Any, operand: bool) -> Any:
@@ -153,12 +158,12 @@ class _Call:
                 return tuple([self.place(each, True) for each in items])
         if isinstance(arg, Tensor):
             value = arg.value
-            if value.engine is not self._first.engine:
+            if value.engine is not self._engine:
                 raise MLTypeError("tensors must belong to one context", operator=self._method, got=repr(arg))
         elif not operand or arg is None:
             return _frozen(arg)
         elif isinstance(arg, int | float | np.ndarray | np.generic | list | tuple):
-            value = as_value(typed("Any", arg), self._first.kind.data_type, self._first.engine)
+            value = as_value(typed("Any", arg), self._data_type, self._engine)
         else:
             raise MLTypeError("an operand must be a tensor", operator=self._method, got=repr(arg))
         self.inputs.append(value)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from webnn_wgpu import MLTypeError
-from webnn_wgpu.eager import Tensor, cast, ops
+from webnn_wgpu.eager import Tensor, cast, ops, with_gradient
 
 from ._convert import Axes, TensorLike, as_tensor, axes_of, broadcast, checked_axis, same_type
 
@@ -273,7 +273,13 @@ def mirror_pad(x: TensorLike, paddings: Sequence[Sequence[int]], mode: str) -> T
     if mode not in ("reflect", "symmetric"):
         raise MLTypeError("mode must be known", operator="mirror_pad", got=repr(mode), allowed="reflect, symmetric")
     found = "reflection" if mode == "reflect" else "symmetric"
-    return ops.pad(as_tensor(x), [before for before, _ in paddings], [after for _, after in paddings], mode=found)
+    given = as_tensor(x)
+    begin = [before for before, _ in paddings]
+    result = ops.pad(given, begin, [after for _, after in paddings], mode=found)
+    if not given.dtype.startswith("float"):
+        return result
+    # In TensorFlow.js, the mirrored elements have no part in the gradient.
+    return with_gradient(result, [given], lambda dy: slice_(dy, begin, given.shape))
 
 
 def meshgrid(x: TensorLike, y: TensorLike, indexing: str = "xy") -> list[Tensor]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from webnn_wgpu import MLTypeError
-from webnn_wgpu.eager import Tensor, cast, ops
+from webnn_wgpu.eager import Tensor, cast, gradients, ops, with_gradient
 from webnn_wgpu.eager import tensor as eager_tensor
 
 from ._convert import TensorLike, as_floats, as_tensor
@@ -60,7 +60,18 @@ def resize_nearest_neighbor(
         align_corners: whether the pixels of the corners stay in the corners.
         half_pixel_centers: whether coordinates are those of the centers of pixels.
     """
-    found = as_tensor(images)
+    given = as_tensor(images)
+    result = _nearest(given, size, align_corners, half_pixel_centers)
+    if not half_pixel_centers or not given.dtype.startswith("float"):
+        return result
+    # In TensorFlow.js, the gradient is that without centers of pixels.
+    return with_gradient(
+        result, [given], lambda dy: gradients(_nearest(given, size, align_corners, False), [given], [dy])
+    )
+
+
+def _nearest(images: Tensor, size: Sequence[int], align_corners: bool, half_pixel_centers: bool) -> Tensor:
+    found = images
     for axis, new in zip((found.ndim - 3, found.ndim - 2), size, strict=True):
         old = found.shape[axis]
         places = _places(old, new, align_corners, half_pixel_centers)

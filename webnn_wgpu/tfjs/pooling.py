@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from webnn_wgpu import MLTypeError
-from webnn_wgpu.eager import Tensor, ops
+from webnn_wgpu.eager import Tensor, gradients, ops, with_gradient
 
 from ._convert import TensorLike, as_floats
 from ._windows import Pad, Sizes, joined, paddings, sizes_of
@@ -36,9 +36,17 @@ class MaxPoolWithArgmax(NamedTuple):
 
 def _pool2d(kind: str, images: Tensor, window: Sequence[int], strides: Sequence[int], pad: Pad, dilations: Sequence[int]) -> Tensor:
     pads = paddings(pad, images.shape[1:3], window, strides, dilations)
-    return _POOLS[kind](
-        images, window_dimensions=list(window), padding=joined(pads), strides=list(strides), dilations=list(dilations), layout="nhwc"
-    )
+    options = {"window_dimensions": list(window), "strides": list(strides), "dilations": list(dilations), "layout": "nhwc"}
+    found = _POOLS[kind](images, padding=joined(pads), **options)
+    if kind == "max" or not any(joined(pads)):
+        return found
+
+    def gradient(dy: Tensor) -> list[Tensor]:
+        # In TensorFlow.js, the gradient counts padding, although the means do not.
+        counting = ops.average_pool2d(padded(images, [(0, 0), *pads, (0, 0)]), **options)
+        return gradients(counting, [images], [dy])
+
+    return with_gradient(found, [images], gradient)
 
 
 def max_pool(x: TensorLike, filter_size: Sizes, strides: Sizes, pad: Pad, dim_rounding_mode: str | None = None) -> Tensor:
