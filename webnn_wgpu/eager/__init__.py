@@ -13,7 +13,7 @@ from __future__ import annotations
 from webnn_wgpu import MLContext
 
 from .engine import Engine, Statistics
-from .gradients import custom_gradient, gradients, tape, value_and_gradients, with_gradient
+from .gradients import connected_gradients, custom_gradient, gradients, tape, value_and_gradients, with_gradient
 from .operators import Operator, Operators, apply, cast, ops
 from .tensor import Tensor, Variable, tensor
 
@@ -26,6 +26,7 @@ __all__ = [
     "Variable",
     "apply",
     "cast",
+    "connected_gradients",
     "custom_gradient",
     "default_context",
     "evaluate",

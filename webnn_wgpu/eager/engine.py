@@ -54,6 +54,16 @@ class Engine:
         most_pending: after how many recorded operations they run, even if no value is needed.
         most_programs: the number of compiled programs that are kept.
         most_spare: the number of bytes of memory that is kept for later tensors.
+
+    Attributes:
+        context: the context.
+        pool: the memory of tensors.
+        pending: the values of tensors that have yet to be computed.
+        tensors: the number of tensors of the program.
+        tensor_bytes: the size of their elements.
+        values: the number of values that they stand for.
+        watchers: called after each operation, with its name and the tensors of its results.
+        scope: the list that new tensors enter, or None.
     """
 
     _all: weakref.WeakValueDictionary[int, Engine] = weakref.WeakValueDictionary()
@@ -66,7 +76,9 @@ class Engine:
         self.pool = Pool(context, most_spare)
         self.pending: dict[Value, None] = {}
         self.tensors = self.tensor_bytes = 0
-        self.watch: Callable[[Operation, Sequence[Value]], None] | None = None
+        self.values = 0
+        self.watchers: list[Callable[[str, Sequence[Any]], None]] = []
+        self.scope: list[weakref.ref[Any]] | None = None
         self._lock = threading.RLock()
         self._operations: OrderedDict[Hashable, Operation] = OrderedDict()
         self._programs: OrderedDict[Hashable, Program] = OrderedDict()
@@ -269,6 +281,17 @@ class Engine:
             for value in self._retained:
                 value.node = None
             self._retained.clear()
+
+    def wait(self) -> None:
+        """Compute all pending values, and wait until the device has done so."""
+        self.evaluate()
+        # The device works in order, so that a read ends after all that was queued before.
+        self.context.read_tensor(self.pool.take(Kind.of("float32", ())).tensor)
+
+    @property
+    def recording_gradient(self) -> bool:
+        """Whether operations are recorded on values that are not known yet."""
+        return self._placeholders > 0
 
     @contextmanager
     def placeholders(self) -> Generator[None]:

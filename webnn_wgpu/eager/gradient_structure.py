@@ -41,9 +41,16 @@ class GradientStructure:
         for source in sources:
             self.slot(source)
 
-    def depends(self, value: Value) -> bool:
-        """Return whether a value depends on a source."""
-        return self._depends[value]
+    def used_slots(self) -> set[int]:
+        """Return the slots that operations read."""
+        used: set[int] = set()
+        rest = list(self.instructions)
+        while rest:
+            each = rest.pop()
+            used.update(each.inputs)
+            if each.stated is not None:
+                rest.extend(each.stated.instructions)
+        return used
 
     def slot(self, value: Value) -> int:
         """Return the slot of a value that was visited. A value that depends on no source becomes a leaf."""

@@ -83,8 +83,14 @@ def connected_gradients(
     outputs: Tensor | Sequence[Tensor],
     sources: Sequence[Tensor],
     seeds: Tensor | Sequence[Tensor] | None = None,
-) -> tuple[list[Tensor], bool]:
-    """Return gradients, and whether the outputs depend on any of the sources."""
+) -> tuple[list[Tensor], list[bool]]:
+    """Return gradients, and for each source whether the outputs depend on it.
+
+    Args:
+        outputs: as for `gradients`.
+        sources: as for `gradients`.
+        seeds: as for `gradients`.
+    """
     ends = [tensor.value for tensor in ([outputs] if isinstance(outputs, Tensor) else outputs)]
     starts = [tensor.value for tensor in sources]
     given = [tensor.value for tensor in ([seeds] if isinstance(seeds, Tensor) else seeds or ())]
@@ -104,7 +110,8 @@ def connected_gradients(
         kinds = [value.kind for value in inputs]
         emit = gradient_emitter(structure, end_slots, start_slots)
         operation = engine.operation(key, "gradients", kinds, emit, None)
-    return recorded(engine, operation, inputs), any(structure.depends(value) for value in ends)
+    used = structure.used_slots() | set(end_slots)
+    return recorded(engine, operation, inputs), [slot in used for slot in start_slots]
 
 
 def value_and_gradients(function: Function, *sources: Tensor) -> tuple[Any, list[Tensor]]:

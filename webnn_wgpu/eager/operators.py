@@ -249,9 +249,11 @@ def apply(
 def recorded(engine: Engine, operation: Operation, inputs: tuple[Value, ...], gradient: StatedRule | None = None) -> Any:
     """Record an operation, and return a tensor or a list of tensors."""
     results = engine.record(operation, inputs, gradient)
-    if engine.watch is not None:
-        engine.watch(operation, results)
-    return Tensor(results[0]) if operation.single else [Tensor(result) for result in results]
+    tensors = [Tensor(result) for result in results]
+    if engine.watchers and not engine.recording_gradient:
+        for watch in list(engine.watchers):
+            watch(operation.name, tensors)
+    return tensors[0] if operation.single else tensors
 
 
 def cast(tensor: Tensor, dtype: npt.DTypeLike) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from types import EllipsisType
 from typing import Any, SupportsIndex, TypeAlias
@@ -48,11 +49,14 @@ class Tensor:
     def __init__(self, value: Value) -> None:
         self._value = value
         engine = value.engine
+        engine.values += not value.handles
         value.handles += 1
         engine.tensors += 1
         engine.tensor_bytes += value.kind.nbytes
         if value.node is not None and value.held is None:
             engine.pending[value] = None
+        if engine.scope is not None:
+            engine.scope.append(weakref.ref(self))
 
     def __del__(self) -> None:
         # A failed constructor of a subclass leaves no value.
@@ -70,6 +74,7 @@ class Tensor:
         engine.tensors -= 1
         engine.tensor_bytes -= value.kind.nbytes
         if not value.handles:
+            engine.values -= 1
             engine.pending.pop(value, None)
 
     @property

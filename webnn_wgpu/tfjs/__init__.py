@@ -9,8 +9,9 @@ Example:
 
 from __future__ import annotations
 
-from webnn_wgpu.eager import Tensor
+from webnn_wgpu.eager import Tensor, Variable
 
+from . import image, linalg, losses, signal, train
 from .arithmetic import (
     add,
     add_n,
@@ -62,6 +63,18 @@ from .arrays import (
 )
 from .arrays import cast_ as cast
 from .arrays import slice_ as slice  # noqa: A004
+from .autodiff import (
+    ValueAndGrad,
+    ValueAndGrads,
+    VariableGrads,
+    custom_grad,
+    grad,
+    grads,
+    stop_gradient,
+    value_and_grad,
+    value_and_grads,
+    variable_grads,
+)
 from .convolutions import conv1d, conv2d, conv2d_transpose, conv3d, depthwise_conv2d, dilation2d, separable_conv2d
 from .creation import (
     diag,
@@ -84,6 +97,20 @@ from .creation import (
     zeros_like,
 )
 from .creation import range_ as range  # noqa: A004
+from .environment import (
+    KernelInfo,
+    MemoryInfo,
+    ProfileInfo,
+    TimeInfo,
+    dispose,
+    enable_debug_mode,
+    enable_prod_mode,
+    keep,
+    memory,
+    profile,
+    tidy,
+    time,
+)
 from .functions import (
     acos,
     acosh,
@@ -128,7 +155,6 @@ from .functions import (
 )
 from .functions import abs_ as abs  # noqa: A004
 from .functions import round_ as round  # noqa: A004
-from .images import image
 from .indexing import (
     bincount,
     gather,
@@ -143,7 +169,7 @@ from .indexing import (
     unsorted_segment_sum,
     upper_bound,
 )
-from .losses import Reduction, losses
+from .losses import Reduction
 from .pooling import (
     avg_pool,
     avg_pool3d,
@@ -154,11 +180,12 @@ from .pooling import (
     max_pool_with_argmax,
     pool,
 )
-from .products import dot, einsum, euclidean_norm, linalg, mat_mul, norm, outer_product
+from .products import dot, einsum, euclidean_norm, mat_mul, norm, outer_product
 from .reductions import arg_max, arg_min, cumprod, cumsum, log_softmax, log_sum_exp, mean, moments, prod, softmax
 from .reductions import all_ as all  # noqa: A004
 from .reductions import any_ as any  # noqa: A004
 from .reductions import max_ as max  # noqa: A004
 from .reductions import min_ as min  # noqa: A004
 from .reductions import sum_ as sum  # noqa: A004
-from .signals import basic_lstm_cell, signal
+from .recurrent import basic_lstm_cell
+from .variables import variable

@@ -63,7 +63,9 @@ def axes_of(x: Tensor, axis: Axes) -> list[int]:
 def checked_axis(x: Tensor, axis: int, function: str = "axis") -> int:
     """Return an axis from 0 on."""
     if not -x.ndim <= axis < x.ndim:
-        raise MLTypeError("an axis must be one of the tensor", operator=function, got=str(axis), allowed=f"-{x.ndim} to {x.ndim - 1}")
+        raise MLTypeError(
+            "an axis must be one of the tensor", operator=function, got=str(axis), allowed=f"-{x.ndim} to {x.ndim - 1}"
+        )
     return axis % x.ndim
 
 

@@ -308,7 +308,9 @@ def space_to_batch_nd(x: TensorLike, block_shape: Sequence[int], paddings: Seque
     blocks, rank = list(block_shape), len(block_shape)
     whole = pad(given, [[0, 0], *paddings, *[[0, 0]] * (given.ndim - 1 - rank)])
     batch, inner, rest = whole.shape[0], whole.shape[1 : 1 + rank], whole.shape[1 + rank :]
-    apart = reshape(whole, [batch, *[n for size, block in zip(inner, blocks, strict=True) for n in (size // block, block)], *rest])
+    apart = reshape(
+        whole, [batch, *[n for size, block in zip(inner, blocks, strict=True) for n in (size // block, block)], *rest]
+    )
     order = [*[2 + 2 * i for i in range(rank)], 0, *[1 + 2 * i for i in range(rank)], *range(1 + 2 * rank, apart.ndim)]
     sizes = [size // block for size, block in zip(inner, blocks, strict=True)]
     return reshape(transpose(apart, order), [batch * math.prod(blocks), *sizes, *rest])

@@ -105,7 +105,9 @@ def depthwise_conv2d(
     """
     images, weights = as_floats(x), as_floats(filter)
     height, width, channels, each = weights.shape
-    return _conv2d(images, reshape(weights, [height, width, 1, channels * each]), strides, pad, data_format, dilations, channels)
+    return _conv2d(
+        images, reshape(weights, [height, width, 1, channels * each]), strides, pad, data_format, dilations, channels
+    )
 
 
 def separable_conv2d(
@@ -255,5 +257,3 @@ def window_parts(
             part = strided_slice(images, [0, top, left, 0], ends, [1, *strides, 1])
             found.append(((row, column), part))
     return found
-
-

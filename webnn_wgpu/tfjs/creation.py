@@ -31,7 +31,9 @@ def tensor(values: TensorLike, shape: Sequence[int] | None = None, dtype: str | 
         return ops.reshape(as_tensor(values, dtype), list(shape))
     array = np.asarray(values)
     if array.size != math.prod(shape):
-        raise MLTypeError("the shape must fit the values", operator="tensor", got=str(list(shape)), allowed=f"{array.size} elements")
+        raise MLTypeError(
+            "the shape must fit the values", operator="tensor", got=str(list(shape)), allowed=f"{array.size} elements"
+        )
     return as_tensor(array.reshape(shape) if isinstance(values, np.ndarray) else array.reshape(shape).tolist(), dtype)
 
 
@@ -39,7 +41,9 @@ def _ranked(rank: int) -> Any:
     def call(values: TensorLike, shape: Sequence[int] | None = None, dtype: str | None = None) -> Tensor:
         found = tensor(values, shape, dtype)
         if found.ndim != rank:
-            raise MLTypeError("the values must have the rank", operator=f"tensor{rank}d", got=str(found.ndim), allowed=str(rank))
+            raise MLTypeError(
+                "the values must have the rank", operator=f"tensor{rank}d", got=str(found.ndim), allowed=str(rank)
+            )
         return found
 
     call.__doc__ = f"Return a tensor of {rank} dimensions.\n\nArgs:\n    values: as for `tensor`.\n    shape: as for `tensor`.\n    dtype: as for `tensor`."

@@ -173,9 +173,7 @@ def unique(x: TensorLike, axis: int = 0) -> Unique:
     order = np.argsort(first)
     ranks = np.empty_like(order)
     ranks[order] = np.arange(len(order))
-    return Unique(
-        eager_tensor(np.take(found, order, axis=place)), eager_tensor(ranks[inverse.reshape(-1)].astype(np.int32))
-    )
+    return Unique(eager_tensor(np.take(found, order, axis=place)), eager_tensor(ranks[inverse.reshape(-1)].astype(np.int32)))
 
 
 def search_sorted(sorted_sequence: TensorLike, values: TensorLike, side: str = "left") -> Tensor:

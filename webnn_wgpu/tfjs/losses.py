@@ -47,7 +47,9 @@ def compute_weighted_loss(losses: TensorLike, weights: TensorLike | None = None,
     return total / ops.reduce_sum(counted)
 
 
-def absolute_difference(labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, reduction: int = _DEFAULT) -> Tensor:
+def absolute_difference(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, reduction: int = _DEFAULT
+) -> Tensor:
     """Return the loss of absolute differences.
 
     Args:
@@ -59,7 +61,9 @@ def absolute_difference(labels: TensorLike, predictions: TensorLike, weights: Te
     return compute_weighted_loss(ops.abs(as_floats(labels) - as_floats(predictions)), weights, reduction)
 
 
-def mean_squared_error(labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, reduction: int = _DEFAULT) -> Tensor:
+def mean_squared_error(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, reduction: int = _DEFAULT
+) -> Tensor:
     """Return the loss of squared differences.
 
     Args:
@@ -88,7 +92,9 @@ def cosine_distance(
     return compute_weighted_loss(1 - ops.reduce_sum(products, axes=axes, keep_dimensions=True), weights, reduction)
 
 
-def hinge_loss(labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, reduction: int = _DEFAULT) -> Tensor:
+def hinge_loss(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, reduction: int = _DEFAULT
+) -> Tensor:
     """Return the loss of predictions that are not at least 1 on the right side.
 
     Args:
@@ -119,7 +125,11 @@ def huber_loss(
 
 
 def log_loss(
-    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, epsilon: float = 1e-7, reduction: int = _DEFAULT
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    epsilon: float = 1e-7,
+    reduction: int = _DEFAULT,
 ) -> Tensor:
     """Return the loss of probabilities.
 
@@ -192,20 +202,3 @@ def _cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
         return [difference, -difference]
 
     return with_gradient(result, [labels, logits], gradient)
-
-
-class Losses:
-    """Losses: TensorFlow.js's namespace `losses`."""
-
-    absolute_difference = staticmethod(absolute_difference)
-    compute_weighted_loss = staticmethod(compute_weighted_loss)
-    cosine_distance = staticmethod(cosine_distance)
-    hinge_loss = staticmethod(hinge_loss)
-    huber_loss = staticmethod(huber_loss)
-    log_loss = staticmethod(log_loss)
-    mean_squared_error = staticmethod(mean_squared_error)
-    sigmoid_cross_entropy = staticmethod(sigmoid_cross_entropy)
-    softmax_cross_entropy = staticmethod(softmax_cross_entropy)
-
-
-losses = Losses

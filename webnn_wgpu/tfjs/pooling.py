@@ -34,7 +34,9 @@ class MaxPoolWithArgmax(NamedTuple):
     indexes: Tensor
 
 
-def _pool2d(kind: str, images: Tensor, window: Sequence[int], strides: Sequence[int], pad: Pad, dilations: Sequence[int]) -> Tensor:
+def _pool2d(
+    kind: str, images: Tensor, window: Sequence[int], strides: Sequence[int], pad: Pad, dilations: Sequence[int]
+) -> Tensor:
     pads = paddings(pad, images.shape[1:3], window, strides, dilations)
     options = {"window_dimensions": list(window), "strides": list(strides), "dilations": list(dilations), "layout": "nhwc"}
     found = _POOLS[kind](images, padding=joined(pads), **options)
@@ -115,7 +117,12 @@ def _pool3d(kind: str, x: TensorLike, filter_size: Sizes, strides: Sizes, pad: s
 
 
 def max_pool3d(
-    x: TensorLike, filter_size: Sizes, strides: Sizes, pad: str, dim_rounding_mode: str | None = None, data_format: str = "NDHWC"
+    x: TensorLike,
+    filter_size: Sizes,
+    strides: Sizes,
+    pad: str,
+    dim_rounding_mode: str | None = None,
+    data_format: str = "NDHWC",
 ) -> Tensor:
     """Return the largest elements of windows of volumes.
 
@@ -131,7 +138,12 @@ def max_pool3d(
 
 
 def avg_pool3d(
-    x: TensorLike, filter_size: Sizes, strides: Sizes, pad: str, dim_rounding_mode: str | None = None, data_format: str = "NDHWC"
+    x: TensorLike,
+    filter_size: Sizes,
+    strides: Sizes,
+    pad: str,
+    dim_rounding_mode: str | None = None,
+    data_format: str = "NDHWC",
 ) -> Tensor:
     """Return the means of windows of volumes, without padding.
 

@@ -1,15 +1,14 @@
-"""Products of matrices, norms, and linear algebra."""
+"""Products of matrices, and norms."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from webnn_wgpu import MLTypeError
 from webnn_wgpu.eager import Tensor, ops
 
 from ._convert import Axes, TensorLike, as_floats, axes_of
-from .arrays import reshape, stack, transpose, unstack
+from .arrays import reshape, transpose
 
 
 def mat_mul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
@@ -103,8 +102,14 @@ def einsum(equation: str, *tensors: TensorLike) -> Tensor:
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     labels = inputs.split(",")
     given = [as_floats(each) for each in tensors]
-    if not arrow or len(labels) != len(given) or any(len(a) != b.ndim or len(set(a)) != len(a) for a, b in zip(labels, given, strict=False)):
-        raise MLTypeError("the equation must fit the tensors", operator="einsum", got=repr(equation), allowed=f"{len(given)} tensors")
+    if (
+        not arrow
+        or len(labels) != len(given)
+        or any(len(a) != b.ndim or len(set(a)) != len(a) for a, b in zip(labels, given, strict=False))
+    ):
+        raise MLTypeError(
+            "the equation must fit the tensors", operator="einsum", got=repr(equation), allowed=f"{len(given)} tensors"
+        )
     found, letters = given[0], labels[0]
     for number, (other, names) in enumerate(zip(given[1:], labels[1:], strict=True), 1):
         later = set(output).union(*labels[number + 1 :])
@@ -138,44 +143,3 @@ def _pair(a: Tensor, a_letters: str, b: Tensor, b_letters: str, later: set[str])
     product = ops.matmul(joined(a, own, batch, rows, inner), joined(b, other, batch, inner, columns))
     letters = batch + rows + columns
     return reshape(product, [sizes[letter] for letter in letters]), letters
-
-
-def band_part(a: TensorLike, num_lower: int, num_upper: int) -> Tensor:
-    """Return matrices with zeros away from the diagonal.
-
-    Args:
-        a: matrices.
-        num_lower: how many diagonals below it stay. A negative number stands for all.
-        num_upper: how many diagonals above it stay. A negative number stands for all.
-    """
-    found = as_floats(a)
-    if num_lower >= 0:
-        found = ops.triangular(found, upper=True, diagonal=-num_lower)
-    return ops.triangular(found, upper=False, diagonal=num_upper) if num_upper >= 0 else found
-
-
-def gram_schmidt(xs: TensorLike | Sequence[Tensor]) -> Tensor | list[Tensor]:
-    """Return orthogonal vectors of length 1 that span the same spaces.
-
-    Args:
-        xs: vectors, as a list or as the rows of a matrix.
-    """
-    listed = isinstance(xs, list | tuple) and all(isinstance(each, Tensor) for each in xs)
-    rows: list[Tensor] = list(xs) if listed else unstack(as_floats(xs))  # type: ignore[arg-type]
-    found: list[Tensor] = []
-    for row in rows:
-        rest = row
-        for each in found:
-            rest = rest - ops.reduce_sum(each * rest) * each
-        found.append(rest / ops.reduce_l2(rest))
-    return found if listed else stack(found)
-
-
-class Linalg:
-    """Linear algebra: TensorFlow.js's namespace `linalg`."""
-
-    band_part = staticmethod(band_part)
-    gram_schmidt = staticmethod(gram_schmidt)
-
-
-linalg = Linalg

@@ -65,9 +65,7 @@ def resize_nearest_neighbor(
     if not half_pixel_centers or not given.dtype.startswith("float"):
         return result
     # In TensorFlow.js, the gradient is that without centers of pixels.
-    return with_gradient(
-        result, [given], lambda dy: gradients(_nearest(given, size, align_corners, False), [given], [dy])
-    )
+    return with_gradient(result, [given], lambda dy: gradients(_nearest(given, size, align_corners, False), [given], [dy]))
 
 
 def _nearest(images: Tensor, size: Sequence[int], align_corners: bool, half_pixel_centers: bool) -> Tensor:
@@ -84,9 +82,7 @@ def _nearest(images: Tensor, size: Sequence[int], align_corners: bool, half_pixe
 def _sampled(images: Tensor, batch: Tensor, y: Tensor, x: Tensor, fill: float) -> Tensor:
     """Return pixels at whole coordinates, and a number outside of the image."""
     height, width = images.shape[1:3]
-    inside = ops.logical_and(
-        ops.logical_and(y >= 0, y <= height - 1), ops.logical_and(x >= 0, x <= width - 1)
-    )
+    inside = ops.logical_and(ops.logical_and(y >= 0, y <= height - 1), ops.logical_and(x >= 0, x <= width - 1))
     indices = [batch, ops.clamp(y, min_value=0, max_value=height - 1), ops.clamp(x, min_value=0, max_value=width - 1)]
     found = ops.gather_nd(images, stack([cast(each, "int32") for each in indices], y.ndim))
     return ops.where(expand_dims(inside, -1), found, fill)
@@ -194,7 +190,9 @@ def _mapped(place: Tensor, length: int, mode: str) -> Tensor:
         turns = 0 if last == 0 else ops.floor(place / last)
         place = ops.where(ops.logical_or(place < 0, place > last), place - turns * last, place)
     elif mode != "nearest":
-        raise MLTypeError("fill_mode must be known", operator="transform", got=repr(mode), allowed="constant, reflect, wrap, nearest")
+        raise MLTypeError(
+            "fill_mode must be known", operator="transform", got=repr(mode), allowed="constant, reflect, wrap, nearest"
+        )
     return ops.clamp(place, min_value=0, max_value=last)
 
 
@@ -282,20 +280,3 @@ def non_max_suppression(
         if not np.any(common > iou_threshold * union):
             kept.append(int(number))
     return eager_tensor(np.array(kept, np.int32))
-
-
-class Image:
-    """Images: TensorFlow.js's namespace `image`."""
-
-    crop_and_resize = staticmethod(crop_and_resize)
-    flip_left_right = staticmethod(flip_left_right)
-    grayscale_to_rgb = staticmethod(grayscale_to_rgb)
-    non_max_suppression = staticmethod(non_max_suppression)
-    resize_bilinear = staticmethod(resize_bilinear)
-    resize_nearest_neighbor = staticmethod(resize_nearest_neighbor)
-    rgb_to_grayscale = staticmethod(rgb_to_grayscale)
-    rotate_with_offset = staticmethod(rotate_with_offset)
-    transform = staticmethod(transform)
-
-
-image = Image

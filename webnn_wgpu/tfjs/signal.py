@@ -1,4 +1,4 @@
-"""Windows and frames of signals, and cells of recurrent networks."""
+"""Signals: TensorFlow.js's namespace `signal`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 from webnn_wgpu.eager import Tensor, ops
 from webnn_wgpu.eager import tensor as eager_tensor
 
-from ._convert import TensorLike, as_floats, as_tensor
+from ._convert import TensorLike, as_tensor
 from .arrays import pad as padded
 from .creation import constant
-from .products import mat_mul
 
 
 def _cosine_window(length: int, first: float, second: float) -> Tensor:
@@ -56,35 +55,3 @@ def frame(signal: TensorLike, frame_length: int, frame_step: int, pad_end: bool 
         given = padded(given, [(0, missing)], pad_value)
     places = np.arange(count, dtype=np.int32)[:, None] * frame_step + np.arange(frame_length, dtype=np.int32)
     return ops.gather(given, constant(places, ("frames", count, frame_length, frame_step)), axis=0)
-
-
-class Signal:
-    """Signals: TensorFlow.js's namespace `signal`."""
-
-    frame = staticmethod(frame)
-    hamming_window = staticmethod(hamming_window)
-    hann_window = staticmethod(hann_window)
-
-
-signal = Signal
-
-
-def basic_lstm_cell(
-    forget_bias: TensorLike, lstm_kernel: TensorLike, lstm_bias: TensorLike, data: TensorLike, c: TensorLike, h: TensorLike
-) -> list[Tensor]:
-    """Return the next states of an LSTM cell: the cell state and the hidden state.
-
-    Args:
-        forget_bias: what is added to the forget gate.
-        lstm_kernel: the weights of data and hidden state, for the gates i, j, f, o.
-        lstm_bias: the biases of the gates.
-        data: the input of the step.
-        c: the cell state.
-        h: the hidden state.
-    """
-    cell = as_floats(c)
-    joined = ops.concat([as_floats(data), as_floats(h)], 1)
-    gates = ops.split(mat_mul(joined, lstm_kernel) + as_floats(lstm_bias), 4, axis=1)
-    into, new, forget, out = gates
-    new_c = ops.sigmoid(into) * ops.tanh(new) + cell * ops.sigmoid(forget + as_floats(forget_bias))
-    return [new_c, ops.tanh(new_c) * ops.sigmoid(out)]
