@@ -8,13 +8,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from webnn_wgpu import InvalidStateError, MLContext, MLGraphBuilder, MLOperand, ml
+from webnn_wgpu import InvalidStateError, MLContext, MLGraphBuilder, MLOperand, MLPromise, ml
 
-from .pool import Pool
+from .pool import Held, Pool
 from .programs import Program
 from .structure import Structure
 from .values import BOOL, Array, Emit, Kind, Node, Number, Operation, StatedRule, Value
@@ -66,8 +66,8 @@ class Engine:
         scope: the list that new tensors enter, or None.
     """
 
-    _all: weakref.WeakValueDictionary[int, Engine] = weakref.WeakValueDictionary()
-    _default: Engine | None = None
+    _all: ClassVar[weakref.WeakValueDictionary[int, Engine]] = weakref.WeakValueDictionary()
+    _default: ClassVar[Engine | None] = None
 
     def __init__(
         self, context: MLContext, *, most_pending: int = 2000, most_programs: int = 256, most_spare: int = 1 << 28
@@ -83,7 +83,8 @@ class Engine:
         self._operations: OrderedDict[Hashable, Operation] = OrderedDict()
         self._programs: OrderedDict[Hashable, Program] = OrderedDict()
         self._most_pending, self._most_programs = most_pending, most_programs
-        self._recorded, self._first = 0, None
+        self._recorded = 0
+        self._first: Operation | None = None
         self._compilations, self._runs = 0, 0
         self._tapes, self._retained = 0, list[Value]()
         self._placeholders = 0
@@ -248,20 +249,19 @@ class Engine:
             return value.array.copy()
         return self._shown(value, self.context.read_tensor(self.ready(value).tensor))
 
-    def read_async(self, value: Value) -> Any:
+    def read_async(self, value: Value) -> MLPromise[Array]:
         """Return a promise of the elements of a value."""
-        from webnn_wgpu import MLPromise
-
         if value.number is not None or value.array is not None:
-            return MLPromise.resolved(self.read(value))
+            return MLPromise[Array].resolved(self.read(value))
         return self.context.read_tensor_async(self.ready(value).tensor).then(lambda array: self._shown(value, array))
 
-    def ready(self, value: Value) -> Any:
+    def ready(self, value: Value) -> Held:
         """Return the memory of a value on the device, after it was computed."""
         if value.pending:
             self.evaluate()
         if value.held is None:
             self._upload(value)
+        assert value.held is not None
         return value.held
 
     @staticmethod

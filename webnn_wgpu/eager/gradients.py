@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from webnn_wgpu import MLContext, MLTypeError
+from webnn_wgpu import MLContext, MLGraphBuilder, MLOperand, MLTypeError
 
 from .engine import Engine
 from .gradient_structure import GradientStructure, gradient_emitter
@@ -195,6 +195,9 @@ def with_gradient(results: Tensor | Sequence[Tensor], sources: Sequence[Tensor],
     operation = engine.known(key)
     if operation is None:
         count = len(values)
-        emit = (lambda b, *operands: operands[0]) if single else (lambda b, *operands: operands[:count])
+
+        def emit(builder: MLGraphBuilder, *operands: MLOperand) -> MLOperand | Sequence[MLOperand]:
+            return operands[0] if single else operands[:count]
+
         operation = engine.operation(key, "with_gradient", kinds, emit, None)
     return recorded(engine, operation, (*values, *wanted), stated)

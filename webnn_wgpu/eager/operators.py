@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, cast as typed
+from typing import Any, TypeAlias
+from typing import cast as typed
 
 import numpy as np
 import numpy.typing as npt
@@ -285,7 +286,7 @@ def _frozen(option: Any) -> Any:
     """Return an option as a value that can be a key."""
     if isinstance(option, list | tuple):
         return tuple([_frozen(each) for each in typed("Iterable[Any]", option)])
-    return option.item() if isinstance(option, np.generic) else option
+    return typed("Any", option).item() if isinstance(option, np.generic) else option
 
 
 def _filled(pattern: Any, operands: Iterator[MLOperand]) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from webnn_wgpu import MLContext, MLGraph, MLGraphBuilder, MLOperand, MLTensor
 
 from .pool import Held, Pool
@@ -63,9 +65,10 @@ class Program:
         for name in self.graph.inputs:
             index = int(name)
             leaf = leaves[index]
-            if index in self._changing:
+            number = leaf.number
+            if number is not None:
                 tensor = self._changing[index]
-                self._context.write_tensor(tensor, [leaf.number])
+                self._context.write_tensor(tensor, [number])
             else:
                 assert leaf.held is not None
                 tensor = leaf.held.tensor
@@ -111,7 +114,7 @@ class Program:
 
 def constant(builder: MLGraphBuilder, kind: Kind, number: Number) -> MLOperand:
     """Return a scalar constant."""
-    return builder.constant({"dataType": kind.stored, "shape": []}, kind.numpy.type(number).reshape(()).astype(kind.stored))
+    return builder.constant(np.array(number, kind.numpy).astype(kind.stored))
 
 
 def _output(number: int) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import weakref
 from collections.abc import Iterator
 from types import EllipsisType
-from typing import Any, SupportsIndex, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +26,9 @@ _NARROWED = {"float64": "float32"}
 class Tensor:
     """A tensor whose value is computed when it is asked for. Its shape and data type are known at once.
 
-    Operations on tensors are recorded. `numpy`, `item`, `data` and conversions to arrays and numbers compute all recorded values
-    that the program can still reach, as one graph. A program that records the same operations again runs the same compiled
-    graph.
+    Operations on tensors are recorded. `numpy`, `item`, `data` and conversions to arrays and numbers compute all recorded
+    values that the program can still reach, as one graph. A program that records the same operations again runs the same
+    compiled graph.
 
     Operators of Python compute element by element and broadcast as in numpy. A number takes the data type of the tensor.
 
@@ -165,7 +166,7 @@ class Tensor:
         return bool(self.item())
 
     def __index__(self) -> int:
-        return SupportsIndex.__index__(self.item())
+        return operator.index(self.item())
 
     def __len__(self) -> int:
         if not self.shape:
@@ -308,7 +309,7 @@ class Variable(Tensor):
             return self
         if new.number is not None:
             new = new.engine.value_of(np.array(new.number, new.kind.numpy))
-        if new.pending and new.replaces is None and not new.handles:
+        if new.pending and new.replaces is None:
             new.replaces = old
         self.dispose()
         Tensor.__init__(self, new)

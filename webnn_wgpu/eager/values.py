@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +39,11 @@ class Kind:
 
     __slots__ = ("data_type", "nbytes", "numpy", "shape", "stored")
 
-    _known: dict[tuple[str, Shape], Kind] = {}
+    _known: ClassVar[dict[tuple[str, Shape], Kind]] = {}
 
     def __init__(self, data_type: str, shape: Shape) -> None:
         self.data_type, self.shape = data_type, shape
-        self.stored = "uint8" if data_type == BOOL else data_type
+        self.stored: Any = "uint8" if data_type == BOOL else data_type
         self.numpy = np.dtype(data_type)
         self.nbytes = math.prod(shape) * self.numpy.itemsize
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
+from typing import cast as typed
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +29,9 @@ def as_tensor(given: TensorLike, dtype: str | None = None) -> Tensor:
     if isinstance(given, Tensor):
         return given if dtype is None else cast(given, dtype)
     if dtype is None:
-        array = np.asarray(given)
-        integers = isinstance(given, np.ndarray | np.generic) and array.dtype.kind in "iu"
-        dtype = "bool" if array.dtype == bool else "int32" if integers else "float32"
+        kind = np.asarray(typed("Any", given)).dtype.kind
+        integers = isinstance(given, (np.ndarray, np.generic)) and kind in "iu"
+        dtype = "bool" if kind == "b" else "int32" if integers else "float32"
     return tensor(given, dtype)
 
 

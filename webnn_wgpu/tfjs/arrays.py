@@ -278,8 +278,12 @@ def mirror_pad(x: TensorLike, paddings: Sequence[Sequence[int]], mode: str) -> T
     result = ops.pad(given, begin, [after for _, after in paddings], mode=found)
     if not given.dtype.startswith("float"):
         return result
+
     # In TensorFlow.js, the mirrored elements have no part in the gradient.
-    return with_gradient(result, [given], lambda dy: slice_(dy, begin, given.shape))
+    def gradient(dy: Tensor) -> Tensor:
+        return slice_(dy, begin, given.shape)
+
+    return with_gradient(result, [given], gradient)
 
 
 def meshgrid(x: TensorLike, y: TensorLike, indexing: str = "xy") -> list[Tensor]:

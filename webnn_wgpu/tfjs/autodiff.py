@@ -120,7 +120,11 @@ def grads(f: Function) -> Callable[..., list[Tensor]]:
         A function of a sequence of tensors, and of the gradient of the result, which is ones by default.
     """
     inner = value_and_grads(f)
-    return lambda args, dy=None: inner(args, dy).grads
+
+    def call(args: Sequence[TensorLike], dy: TensorLike | None = None) -> list[Tensor]:
+        return inner(args, dy).grads
+
+    return call
 
 
 def grad(f: Function) -> Callable[..., Tensor]:
@@ -139,7 +143,11 @@ def grad(f: Function) -> Callable[..., Tensor]:
         12.0
     """
     inner = value_and_grads(f)
-    return lambda x, dy=None: inner([x], dy).grads[0]
+
+    def call(x: TensorLike, dy: TensorLike | None = None) -> Tensor:
+        return inner([x], dy).grads[0]
+
+    return call
 
 
 def variable_grads(f: Callable[[], Tensor], var_list: Sequence[Variable] | None = None) -> VariableGrads:
@@ -185,9 +193,14 @@ def custom_grad(f: Callable[..., Any]) -> Function:
     def call(*args: TensorLike) -> Tensor:
         given = [as_tensor(each) for each in args]
         saved: list[Tensor] = []
-        found = f(*given, saved.extend)
-        value, function = (found["value"], found["grad_func"]) if isinstance(found, Mapping) else found
-        return with_gradient(value, given, lambda dy: function(dy, saved))
+        found: Any = f(*given, saved.extend)
+        value: Tensor = found["value"] if isinstance(found, Mapping) else found[0]
+        function: Any = found["grad_func"] if isinstance(found, Mapping) else found[1]
+
+        def gradient(dy: Tensor) -> Any:
+            return function(dy, saved)
+
+        return with_gradient(value, given, gradient)
 
     return call
 

@@ -16,7 +16,7 @@ _LOWEST = -3.4e38
 
 def conv2d(
     x: TensorLike,
-    filter: TensorLike,  # noqa: A002 - TensorFlow.js's name
+    filter: TensorLike,
     strides: Sizes,
     pad: Pad,
     data_format: str = "NHWC",
@@ -57,7 +57,7 @@ def _conv2d(
 
 def conv1d(
     x: TensorLike,
-    filter: TensorLike,  # noqa: A002 - TensorFlow.js's name
+    filter: TensorLike,
     stride: int,
     pad: str | int,
     data_format: str = "NWC",
@@ -85,7 +85,7 @@ def conv1d(
 
 def depthwise_conv2d(
     x: TensorLike,
-    filter: TensorLike,  # noqa: A002 - TensorFlow.js's name
+    filter: TensorLike,
     strides: Sizes,
     pad: Pad,
     data_format: str = "NHWC",
@@ -136,7 +136,7 @@ def separable_conv2d(
 
 def conv2d_transpose(
     x: TensorLike,
-    filter: TensorLike,  # noqa: A002 - TensorFlow.js's name
+    filter: TensorLike,
     output_shape: Sequence[int],
     strides: Sizes,
     pad: Pad,
@@ -168,7 +168,7 @@ def conv2d_transpose(
 
 def conv3d(
     x: TensorLike,
-    filter: TensorLike,  # noqa: A002 - TensorFlow.js's name
+    filter: TensorLike,
     strides: Sizes,
     pad: str,
     data_format: str = "NDHWC",
@@ -214,7 +214,7 @@ def conv3d(
 
 def dilation2d(
     x: TensorLike,
-    filter: TensorLike,  # noqa: A002 - TensorFlow.js's name
+    filter: TensorLike,
     strides: Sizes,
     pad: str,
     dilations: Sizes = 1,

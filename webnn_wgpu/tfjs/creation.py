@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from webnn_wgpu import MLTypeError
+from webnn_wgpu import MLGraphBuilder, MLOperand, MLTypeError
 from webnn_wgpu.eager import Tensor, apply, cast, ops
 from webnn_wgpu.eager import tensor as eager_tensor
 
@@ -37,6 +37,15 @@ def tensor(values: TensorLike, shape: Sequence[int] | None = None, dtype: str | 
     return as_tensor(array.reshape(shape) if isinstance(values, np.ndarray) else array.reshape(shape).tolist(), dtype)
 
 
+_RANKED = """Return a tensor of {} dimensions.
+
+Args:
+    values: as for `tensor`.
+    shape: as for `tensor`.
+    dtype: as for `tensor`.
+"""
+
+
 def _ranked(rank: int) -> Any:
     def call(values: TensorLike, shape: Sequence[int] | None = None, dtype: str | None = None) -> Tensor:
         found = tensor(values, shape, dtype)
@@ -46,7 +55,7 @@ def _ranked(rank: int) -> Any:
             )
         return found
 
-    call.__doc__ = f"Return a tensor of {rank} dimensions.\n\nArgs:\n    values: as for `tensor`.\n    shape: as for `tensor`.\n    dtype: as for `tensor`."
+    call.__doc__ = _RANKED.format(rank)
     return call
 
 
@@ -126,7 +135,11 @@ def constant(array: npt.ArrayLike, key: object) -> Tensor:
         key: names the elements.
     """
     elements = np.asarray(array)
-    return apply(lambda b: b.identity(b.constant(elements)), key=("constant", key, str(elements.dtype), elements.shape))
+
+    def compose(b: MLGraphBuilder) -> MLOperand:
+        return b.identity(b.constant(elements))
+
+    return apply(compose, key=("constant", key, str(elements.dtype), elements.shape))
 
 
 def eye(num_rows: int, num_columns: int | None = None, batch_shape: Sequence[int] = (), dtype: str = "float32") -> Tensor:

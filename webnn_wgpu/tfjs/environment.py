@@ -108,12 +108,10 @@ def tidy(name_or_fn: str | Callable[[], T], fn: Callable[[], T] | None = None) -
     engine = Engine.of()
     outer, scope = engine.scope, list[weakref.ref[Tensor]]()
     engine.scope = scope
+    returned = set[int]()
     try:
         result = function()
         returned = {id(each) for each in tensors_in(result)}
-    except BaseException:
-        returned = set[int]()
-        raise
     finally:
         engine.scope = outer
         for reference in scope:

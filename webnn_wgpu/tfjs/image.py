@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from webnn_wgpu import MLTypeError
 from webnn_wgpu.eager import Tensor, cast, gradients, ops, with_gradient
@@ -16,7 +18,7 @@ from .arrays import expand_dims, reshape, stack, tile
 from .creation import constant
 
 
-def _places(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _places(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> NDArray[Any]:
     """Return the place in an image for each pixel of a resized one, along a side."""
     aligned = align_corners and new > 1
     ratio = (old - 1) / (new - 1) if aligned else old / new
@@ -64,8 +66,12 @@ def resize_nearest_neighbor(
     result = _nearest(given, size, align_corners, half_pixel_centers)
     if not half_pixel_centers or not given.dtype.startswith("float"):
         return result
+
     # In TensorFlow.js, the gradient is that without centers of pixels.
-    return with_gradient(result, [given], lambda dy: gradients(_nearest(given, size, align_corners, False), [given], [dy]))
+    def gradient(dy: Tensor) -> list[Tensor]:
+        return gradients(_nearest(given, size, align_corners, False), [given], [dy])
+
+    return with_gradient(result, [given], gradient)
 
 
 def _nearest(images: Tensor, size: Sequence[int], align_corners: bool, half_pixel_centers: bool) -> Tensor:
@@ -221,7 +227,7 @@ def rotate_with_offset(
     # A number fills the colours, and leaves the fourth channel opaque.
     fill = [255.0 if c == 3 else fill_value for c in range(channels)] if isinstance(fill_value, int | float) else fill_value
     mask = eager_tensor(inside.reshape(1, -1, 1))
-    return reshape(ops.where(mask, pixels, eager_tensor(np.float32(fill))), images.shape)
+    return reshape(ops.where(mask, pixels, eager_tensor(list(fill), "float32")), images.shape)
 
 
 def flip_left_right(image: TensorLike) -> Tensor:
@@ -250,7 +256,7 @@ def rgb_to_grayscale(image: TensorLike) -> Tensor:
         image: images of three channels.
     """
     given = as_tensor(image)
-    shares = constant(np.float32([[0.2989], [0.587], [0.114]]), "brightness")
+    shares = constant(np.array([[0.2989], [0.587], [0.114]], np.float32), "brightness")
     found = ops.matmul(reshape(as_floats(given), [-1, 3]), shares)
     return cast(reshape(found, [*given.shape[:-1], 1]), given.dtype)
 

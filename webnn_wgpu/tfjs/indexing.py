@@ -147,7 +147,7 @@ def bincount(x: TensorLike, weights: TensorLike, size: int) -> Tensor:
     return ops.slice(counts, [0], [size])
 
 
-def topk(x: TensorLike, k: int = 1, sorted: bool = True) -> TopK:  # noqa: A002 - TensorFlow.js's name
+def topk(x: TensorLike, k: int = 1, sorted: bool = True) -> TopK:
     """Return the largest elements along the last dimension, and their places.
 
     Args:

@@ -30,8 +30,9 @@ def gram_schmidt(xs: TensorLike | Sequence[Tensor]) -> Tensor | list[Tensor]:
     Args:
         xs: vectors, as a list or as the rows of a matrix.
     """
-    listed = isinstance(xs, list | tuple) and all(isinstance(each, Tensor) for each in xs)
-    rows: list[Tensor] = list(xs) if listed else unstack(as_floats(xs))  # type: ignore[arg-type]
+    items = list(xs) if isinstance(xs, Sequence) and not isinstance(xs, str | bytes) else []
+    listed = [each for each in items if isinstance(each, Tensor)]
+    rows = listed or unstack(as_floats(xs))
     found: list[Tensor] = []
     for row in rows:
         rest = row

@@ -78,7 +78,7 @@ def avg_pool(x: TensorLike, filter_size: Sizes, strides: Sizes, pad: Pad, dim_ro
 
 
 def pool(
-    input: TensorLike,  # noqa: A002 - TensorFlow.js's name
+    input: TensorLike,
     window_shape: Sizes,
     pooling_type: str,
     pad: Pad,

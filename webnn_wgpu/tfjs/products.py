@@ -52,7 +52,7 @@ def outer_product(v1: TensorLike, v2: TensorLike) -> Tensor:
     return reshape(as_floats(v1), [-1, 1]) * reshape(as_floats(v2), [1, -1])
 
 
-def norm(x: TensorLike, ord: float | str = "euclidean", axis: Axes = None, keep_dims: bool = False) -> Tensor:  # noqa: A002 - TensorFlow.js's name
+def norm(x: TensorLike, ord: float | str = "euclidean", axis: Axes = None, keep_dims: bool = False) -> Tensor:
     """Return norms of vectors, or of matrices along two axes.
 
     Args:

@@ -11,6 +11,14 @@ from ._convert import Axes, TensorLike, as_floats, as_tensor, axes_of, checked_a
 
 Reduction: TypeAlias = Callable[..., Tensor]
 
+_DOCUMENTATION = """Return {} along axes.
+
+Args:
+    x: a tensor.
+    axis: the axes. None is all.
+    keep_dims: whether the axes stay, with size 1.
+"""
+
 
 class Moments(NamedTuple):
     """Mean and variance.
@@ -42,7 +50,7 @@ def _reduction(name: str, what: str, *, floats: bool = False, truths: bool = Fal
         result = operator(given, axes=axes, keep_dimensions=keep_dims)
         return cast(result, "bool") if truths else result
 
-    call.__doc__ = f"{what} along axes.\n\nArgs:\n    x: a tensor.\n    axis: the axes. None is all.\n    keep_dims: whether the axes stay, with size 1."
+    call.__doc__ = _DOCUMENTATION.format(what)
     return call
 
 

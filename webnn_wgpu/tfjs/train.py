@@ -83,7 +83,7 @@ class Optimizer(ABC):
             found = self._states[slot, variable.name] = Variable(first, trainable=False, context=variable.context)
         return found
 
-    def _advance(self) -> None:
+    def _advance(self) -> None:  # noqa: B027 - most rules count no steps
         """Count a step."""
 
     @abstractmethod
