@@ -32,7 +32,7 @@ def as_tensor(given: TensorLike, dtype: str | None = None) -> Tensor:
         kind = np.asarray(typed("Any", given)).dtype.kind
         integers = isinstance(given, (np.ndarray, np.generic)) and kind in "iu"
         dtype = "bool" if kind == "b" else "int32" if integers else "float32"
-    return tensor(given, dtype)
+    return tensor(typed("Any", given), dtype)
 
 
 def as_floats(given: TensorLike) -> Tensor:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
+from typing import cast as typed
 
 from webnn_wgpu import MLTypeError
 from webnn_wgpu.eager import Tensor, Variable, connected_gradients, ops, tape, with_gradient
@@ -194,8 +195,7 @@ def custom_grad(f: Callable[..., Any]) -> Function:
         given = [as_tensor(each) for each in args]
         saved: list[Tensor] = []
         found: Any = f(*given, saved.extend)
-        value: Tensor = found["value"] if isinstance(found, Mapping) else found[0]
-        function: Any = found["grad_func"] if isinstance(found, Mapping) else found[1]
+        value, function = typed("Sequence[Any]", [found["value"], found["grad_func"]] if hasattr(found, "keys") else found)
 
         def gradient(dy: Tensor) -> Any:
             return function(dy, saved)
