@@ -8,15 +8,16 @@ import pytest
 
 import webnn_wgpu as wn
 from webnn_wgpu import eager
+from webnn_wgpu.eager.engine import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 @pytest.fixture
-def engine() -> Iterator[eager.Engine]:
+def engine() -> Iterator[Engine]:
     """The engine of a new reference context, which is the default one."""
     with wn.ml.create_context(backend="reference") as context:
         eager.set_default_context(context)
-        yield eager.Engine.of(context)
+        yield Engine.of(context)
         eager.set_default_context(None)

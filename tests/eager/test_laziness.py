@@ -11,11 +11,12 @@ import pytest
 import webnn_wgpu as wn
 from webnn_wgpu import eager
 from webnn_wgpu.eager import ops
+from webnn_wgpu.eager.engine import Engine
 
 VECTOR = [1.0, 2.0, 3.0]
 
 
-def test_operations_run_when_a_value_is_asked_for(engine: eager.Engine) -> None:
+def test_operations_run_when_a_value_is_asked_for(engine: Engine) -> None:
     x = eager.tensor(VECTOR)
     y = ops.exp(x * 2) + 1
     assert (y.shape, y.dtype, y.pending, engine.statistics().runs) == ((3,), "float32", True, 0)
@@ -24,7 +25,7 @@ def test_operations_run_when_a_value_is_asked_for(engine: eager.Engine) -> None:
     assert engine.statistics().runs == 1
 
 
-def test_one_run_computes_all_values_that_are_alive(engine: eager.Engine) -> None:
+def test_one_run_computes_all_values_that_are_alive(engine: Engine) -> None:
     x = eager.tensor(VECTOR)
     first, second = x + 1, x * 2
     first.numpy()
@@ -32,7 +33,7 @@ def test_one_run_computes_all_values_that_are_alive(engine: eager.Engine) -> Non
     assert (second.tolist(), engine.statistics().runs) == ([2.0, 4.0, 6.0], 1)
 
 
-def test_dead_results_are_not_outputs(engine: eager.Engine) -> None:
+def test_dead_results_are_not_outputs(engine: Engine) -> None:
     x = eager.tensor(VECTOR)
     y = ops.sqrt(ops.exp(x) + x)
     y.numpy()
@@ -40,7 +41,7 @@ def test_dead_results_are_not_outputs(engine: eager.Engine) -> None:
     assert engine.statistics().used_bytes == 2 * 12
 
 
-def test_equal_structures_compile_once(engine: eager.Engine) -> None:
+def test_equal_structures_compile_once(engine: Engine) -> None:
     for number in range(5):
         x = eager.tensor(np.full((4, 4), number, np.float32))
         assert ops.reduce_sum(x @ x).item() == 64 * number**2
@@ -49,20 +50,20 @@ def test_equal_structures_compile_once(engine: eager.Engine) -> None:
     assert engine.statistics().compilations == 2
 
 
-def test_numbers_that_change_compile_once_more(engine: eager.Engine) -> None:
+def test_numbers_that_change_compile_once_more(engine: Engine) -> None:
     x = eager.tensor(VECTOR)
     for number in range(6):
         np.testing.assert_allclose((x * (0.5 + number) + 1).numpy(), np.float32(VECTOR) * (0.5 + number) + 1)
     assert engine.statistics().compilations == 2
 
 
-def test_a_changed_sign_of_zero_is_seen(engine: eager.Engine) -> None:
+def test_a_changed_sign_of_zero_is_seen(engine: Engine) -> None:
     x = eager.tensor(VECTOR)
     signs = [np.signbit((x * number).numpy()).all() for number in (0.0, -0.0)]
     assert signs == [False, True]
 
 
-def test_loops_without_reading_stay_bounded(engine: eager.Engine) -> None:
+def test_loops_without_reading_stay_bounded(engine: Engine) -> None:
     x = eager.tensor(VECTOR)
     most = 0
     for _ in range(9000):
@@ -75,7 +76,7 @@ def test_loops_without_reading_stay_bounded(engine: eager.Engine) -> None:
     assert statistics.used_bytes + statistics.spare_bytes <= 100
 
 
-def test_garbage_returns_its_memory(engine: eager.Engine) -> None:
+def test_garbage_returns_its_memory(engine: Engine) -> None:
     x = eager.tensor(np.ones((64, 64), np.float32))
     (x + 1).numpy()
     held = engine.statistics().used_bytes
@@ -91,7 +92,7 @@ def test_garbage_returns_its_memory(engine: eager.Engine) -> None:
 
 def test_spare_memory_is_bounded() -> None:
     with wn.ml.create_context(backend="reference") as context:
-        engine = eager.Engine(context, most_spare=100)
+        engine = Engine(context, most_spare=100)
         eager.set_default_context(None)
         value = engine.value_of(np.ones(64, np.float32))
         tensor = eager.Tensor(value)
@@ -104,13 +105,13 @@ def test_spare_memory_is_bounded() -> None:
 
 def test_programs_are_bounded() -> None:
     with wn.ml.create_context(backend="reference") as context:
-        engine = eager.Engine(context, most_programs=3)
+        engine = Engine(context, most_programs=3)
         for size in range(1, 9):
             (eager.Tensor(engine.value_of(np.ones(size, np.float32))) + 1).numpy()
         assert engine.statistics().programs == 3
 
 
-def test_disposed_tensors_are_refused(engine: eager.Engine) -> None:
+def test_disposed_tensors_are_refused(engine: Engine) -> None:
     x = eager.tensor(VECTOR)
     y = x + 1
     x.dispose()
@@ -122,7 +123,7 @@ def test_disposed_tensors_are_refused(engine: eager.Engine) -> None:
             use()
 
 
-def test_errors_come_at_the_call(engine: eager.Engine) -> None:
+def test_errors_come_at_the_call(engine: Engine) -> None:
     x = eager.tensor(VECTOR)
     with pytest.raises(wn.MLTypeError, match=r"matmul.*float32\[3\]"):
         ops.matmul(x, x)
@@ -133,13 +134,13 @@ def test_errors_come_at_the_call(engine: eager.Engine) -> None:
     assert engine.statistics().pending == 0
 
 
-def test_tensors_of_two_contexts_do_not_mix(engine: eager.Engine) -> None:
+def test_tensors_of_two_contexts_do_not_mix(engine: Engine) -> None:
     with wn.ml.create_context(backend="reference") as other:
         with pytest.raises(wn.MLTypeError, match="one context"):
             eager.tensor(VECTOR) + eager.tensor(VECTOR, context=other)
 
 
-def test_a_failed_run_leaves_other_values_alone(engine: eager.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_run_leaves_other_values_alone(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     x = eager.tensor(VECTOR)
     lost = x + 1
 
@@ -159,12 +160,12 @@ def test_a_failed_run_leaves_other_values_alone(engine: eager.Engine, monkeypatc
     "index",
     [0, -1, slice(1, None), (slice(None), 1), (..., slice(None, None, -2)), None, (slice(None, None, 2), None, slice(0, 2))],
 )
-def test_indices_are_those_of_numpy(engine: eager.Engine, index: Any) -> None:
+def test_indices_are_those_of_numpy(engine: Engine, index: Any) -> None:
     array = np.arange(12, dtype=np.float32).reshape(3, 4)
     np.testing.assert_array_equal(eager.tensor(array)[index].numpy(), array[index])
 
 
-def test_truth_values_stay_truth_values(engine: eager.Engine) -> None:
+def test_truth_values_stay_truth_values(engine: Engine) -> None:
     x = eager.tensor(VECTOR)
     large = x > 1.5
     assert (large.dtype, large.tolist()) == ("bool", [False, True, True])
@@ -175,7 +176,7 @@ def test_truth_values_stay_truth_values(engine: eager.Engine) -> None:
     assert ops.where(large, x, 0).tolist() == [0.0, 2.0, 3.0]
 
 
-def test_compositions_are_recorded_by_key(engine: eager.Engine) -> None:
+def test_compositions_are_recorded_by_key(engine: Engine) -> None:
     calls = 0
 
     def norm(b: wn.MLGraphBuilder, x: wn.MLOperand) -> wn.MLOperand:
@@ -189,5 +190,5 @@ def test_compositions_are_recorded_by_key(engine: eager.Engine) -> None:
     assert calls == 2
 
 
-def test_data_is_a_promise(engine: eager.Engine) -> None:
+def test_data_is_a_promise(engine: Engine) -> None:
     assert (eager.tensor(VECTOR) * 2).data().result().tolist() == [2.0, 4.0, 6.0]

@@ -7,9 +7,10 @@ import pytest
 
 import webnn_wgpu as wn
 from webnn_wgpu import eager
+from webnn_wgpu.eager.engine import Engine
 
 
-def test_a_value_takes_the_memory_of_the_one_before(engine: eager.Engine) -> None:
+def test_a_value_takes_the_memory_of_the_one_before(engine: Engine) -> None:
     variable = eager.Variable([1.0, 2.0])
     variable.assign(variable + 1)
     variable.numpy()
@@ -21,7 +22,7 @@ def test_a_value_takes_the_memory_of_the_one_before(engine: eager.Engine) -> Non
     assert variable.tolist() == [16.0, 24.0]
 
 
-def test_values_read_before_stay(engine: eager.Engine) -> None:
+def test_values_read_before_stay(engine: Engine) -> None:
     variable = eager.Variable([1.0, 2.0])
     before = variable.read()
     product = variable * 10
@@ -33,7 +34,7 @@ def test_values_read_before_stay(engine: eager.Engine) -> None:
     assert (again.tolist(), variable.tolist()) == ([3.0, 4.0], [0.0, 1.0])
 
 
-def test_two_variables_can_swap(engine: eager.Engine) -> None:
+def test_two_variables_can_swap(engine: Engine) -> None:
     a, b = eager.Variable([1.0]), eager.Variable([2.0])
     for _ in range(3):
         old = a.read()
@@ -44,7 +45,7 @@ def test_two_variables_can_swap(engine: eager.Engine) -> None:
     assert (a.item(), b.item()) == (2.0, 1.0)
 
 
-def test_variables_share_a_value_until_one_changes(engine: eager.Engine) -> None:
+def test_variables_share_a_value_until_one_changes(engine: Engine) -> None:
     a = eager.Variable([1.0, 2.0])
     a.assign(a + 1)
     b = eager.Variable(a.read())
@@ -53,7 +54,7 @@ def test_variables_share_a_value_until_one_changes(engine: eager.Engine) -> None
     assert (a.tolist(), b.tolist()) == ([3.0, 4.0], [2.0, 3.0])
 
 
-def test_a_variable_keeps_its_type(engine: eager.Engine) -> None:
+def test_a_variable_keeps_its_type(engine: Engine) -> None:
     variable = eager.Variable([1.0, 2.0], name="weight")
     with pytest.raises(wn.MLTypeError, match=r"weight.*float32\[3\].*float32\[2\]"):
         variable.assign(eager.tensor([1.0, 2.0, 3.0]))
@@ -62,7 +63,7 @@ def test_a_variable_keeps_its_type(engine: eager.Engine) -> None:
     assert variable.assign(np.float64([5, 6])).tolist() == [5.0, 6.0]
 
 
-def test_a_scalar_variable_does_not_compile_anew(engine: eager.Engine) -> None:
+def test_a_scalar_variable_does_not_compile_anew(engine: Engine) -> None:
     count = eager.Variable(0)
     for number in range(1, 5):
         count.assign(count + 1)
@@ -70,7 +71,7 @@ def test_a_scalar_variable_does_not_compile_anew(engine: eager.Engine) -> None:
     assert engine.statistics().compilations == 1
 
 
-def test_a_training_loop_compiles_once(engine: eager.Engine) -> None:
+def test_a_training_loop_compiles_once(engine: Engine) -> None:
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((16, 2)).astype(np.float32)
     target = rows @ np.float32([[2], [-3]])

@@ -18,7 +18,6 @@ from .operators import Operator, Operators, apply, cast, ops
 from .tensor import Tensor, Variable, tensor
 
 __all__ = [
-    "Engine",
     "Operator",
     "Operators",
     "Statistics",
@@ -42,7 +41,15 @@ __all__ = [
 
 
 def default_context() -> MLContext:
-    """Return the context of tensors that name none. It is made at its first use, unless `set_default_context` gave one."""
+    """Return the context of tensors that name none. It is made at its first use, unless `set_default_context` gave one.
+
+    Example:
+        >>> from webnn_wgpu import eager
+        >>> eager.set_default_context(context)
+        >>> eager.default_context() is context
+        True
+        >>> eager.set_default_context(None)
+    """
     return Engine.of().context
 
 
@@ -51,6 +58,13 @@ def set_default_context(context: MLContext | None) -> None:
 
     Args:
         context: the context. None makes a new one at its next use.
+
+    Example:
+        >>> from webnn_wgpu import eager
+        >>> eager.set_default_context(context)
+        >>> eager.tensor([1.0]).context is context
+        True
+        >>> eager.set_default_context(None)
     """
     Engine.set_default(None if context is None else Engine.of(context))
 
@@ -62,14 +76,26 @@ def evaluate(context: MLContext | None = None) -> None:
 
     Args:
         context: the context. None is the default one.
+
+    Example:
+        >>> from webnn_wgpu import eager
+        >>> y = eager.tensor([1.0], context=context) + 1
+        >>> eager.evaluate(context)
+        >>> y.pending
+        False
     """
     Engine.of(context).evaluate()
 
 
 def statistics(context: MLContext | None = None) -> Statistics:
-    """Return what has been compiled and run, and the memory of tensors.
+    """Return the numbers of compilations and runs, and the memory of tensors.
 
     Args:
         context: the context. None is the default one.
+
+    Example:
+        >>> from webnn_wgpu import eager
+        >>> eager.statistics(context).pending
+        0
     """
     return Engine.of(context).statistics()

@@ -25,7 +25,7 @@ _MOST_OPERATIONS = 1 << 16
 
 @dataclass(frozen=True)
 class Statistics:
-    """What an engine has done and holds.
+    """The work of an engine, and its memory.
 
     Attributes:
         compilations: the number of compiled graphs.
@@ -64,6 +64,12 @@ class Engine:
         values: the number of values that they stand for.
         watchers: called after each operation, with its name and the tensors of its results.
         scope: the list that new tensors enter, or None.
+
+    Example:
+        >>> from webnn_wgpu import eager
+        >>> engine = eager.Engine.of(context)
+        >>> engine.context is context
+        True
     """
 
     _all: ClassVar[weakref.WeakValueDictionary[int, Engine]] = weakref.WeakValueDictionary()
@@ -305,7 +311,7 @@ class Engine:
     # bookkeeping --------------------------------------------------------------------------------------------------
 
     def statistics(self) -> Statistics:
-        """Return what the engine has done and holds."""
+        """Return the work of the engine, and its memory."""
         return Statistics(
             compilations=self._compilations,
             runs=self._runs,

@@ -1,4 +1,4 @@
-"""The structure of a gradient: the operations between tensors and what was computed from them."""
+"""The structure of a gradient: the operations between sources and outputs."""
 
 from __future__ import annotations
 

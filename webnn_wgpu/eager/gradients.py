@@ -22,7 +22,7 @@ _FLOATS = ("float32", "float16")
 
 @contextmanager
 def tape(context: MLContext | None = None) -> Generator[None]:
-    """Keep recorded operations for `gradients` until the end of the block, even if values are computed in between.
+    """Return a block that keeps recorded operations for `gradients` until its end, even if values are computed in between.
 
     Without a tape, `gradients` can follow operations only as long as their results are pending.
 
@@ -90,6 +90,15 @@ def connected_gradients(
         outputs: as for `gradients`.
         sources: as for `gradients`.
         seeds: as for `gradients`.
+
+    Raises:
+        MLTypeError, NotSupportedError: as `gradients` does.
+
+    Example:
+        >>> from webnn_wgpu import eager
+        >>> x, other = (eager.tensor([3.0], context=context) for _ in range(2))
+        >>> eager.connected_gradients(x * x, [x, other])[1]
+        [True, False]
     """
     ends = [tensor.value for tensor in ([outputs] if isinstance(outputs, Tensor) else outputs)]
     starts = [tensor.value for tensor in sources]
@@ -122,7 +131,7 @@ def value_and_gradients(function: Function, *sources: Tensor) -> tuple[Any, list
         sources: the arguments.
 
     Returns:
-        What the function returned, and the gradient of the sum of its first tensor with respect to each argument.
+        The result of the function, and the gradient of the sum of its first tensor with respect to each argument.
 
     Example:
         >>> from webnn_wgpu import eager
@@ -169,6 +178,16 @@ def with_gradient(results: Tensor | Sequence[Tensor], sources: Sequence[Tensor],
         results: float tensors.
         sources: the tensors that the results depend on.
         gradient: returns the gradient of each of `sources`, or None for zeros. Its arguments are the gradients of the results.
+
+    Raises:
+        MLTypeError: results that do not hold floats. `gradients` raises it for a gradient that does not fit.
+
+    Example:
+        >>> from webnn_wgpu import eager
+        >>> x = eager.tensor([1.0, 2.0], context=context)
+        >>> y = eager.with_gradient(x * x, [x], lambda gradient: gradient * 10)
+        >>> eager.gradients(y, [x])[0].tolist()
+        [10.0, 10.0]
     """
     given = [results] if isinstance(results, Tensor) else list(results)
     values = [tensor.value for tensor in given]

@@ -49,6 +49,15 @@ class Operator:
 
     Args:
         name: the name of the builder's method. Those of extension operators begin with "ext.".
+
+    Attributes:
+        name: the name of the builder's method.
+
+    Example:
+        >>> from webnn_wgpu import eager
+        >>> double = eager.Operator("linear")
+        >>> double(eager.tensor([1.0, 2.0], context=context), alpha=2).tolist()
+        [2.0, 4.0]
     """
 
     def __init__(self, name: str) -> None:
@@ -139,7 +148,7 @@ class Operator:
 
 
 class _Call:
-    """The operands of a call, and what remains of its arguments.
+    """The operands of a call, and the rest of its arguments.
 
     Args:
         method: the builder's method.
@@ -263,6 +272,11 @@ def cast(tensor: Tensor, dtype: npt.DTypeLike) -> Tensor:
     Args:
         tensor: the tensor.
         dtype: the data type. Elements other than 0 become True for "bool".
+
+    Example:
+        >>> from webnn_wgpu import eager
+        >>> eager.cast(eager.tensor([0.5, 2.5], context=context), "int32").tolist()
+        [0, 2]
     """
     name = data_type_of(dtype)
     if name == tensor.dtype:

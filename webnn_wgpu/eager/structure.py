@@ -21,7 +21,7 @@ class StatedGradient:
 
     Attributes:
         seeds: the slots of the gradients of the results.
-        instructions: what to add.
+        instructions: the instructions.
         gradients: the slots of the gradients of the operands, None for zeros.
     """
 
@@ -108,7 +108,7 @@ def emit(builder: MLGraphBuilder, instructions: Sequence[Instruction], operands:
 
     Args:
         builder: the builder.
-        instructions: what to add.
+        instructions: the instructions.
         operands: the operands by slot, to which the results are added.
     """
     for each in instructions:

@@ -13,6 +13,13 @@ from ._convert import TensorLike, as_floats, as_tensor, broadcast, same_type
 
 Binary: TypeAlias = Callable[[TensorLike, TensorLike], Tensor]
 
+_DOCUMENTATION = """Return {}, element by element.
+
+Args:
+    a: a tensor.
+    b: a tensor, with a shape that broadcasts.
+"""
+
 
 def _binary(name: str, what: str, dtype: str | None = None) -> Binary:
     """Return the function of an operator on two tensors, which first get one data type."""
@@ -23,7 +30,7 @@ def _binary(name: str, what: str, dtype: str | None = None) -> Binary:
 
     operator: Any = ops.ext if name.startswith("ext.") else ops
     operator = getattr(operator, name.removeprefix("ext."))
-    call.__doc__ = f"{what}, element by element.\n\nArgs:\n    a: a tensor.\n    b: a tensor, with a shape that broadcasts."
+    call.__doc__ = _DOCUMENTATION.format(what[0].lower() + what[1:])
     return call
 
 

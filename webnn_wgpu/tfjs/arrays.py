@@ -17,7 +17,7 @@ def reshape(x: TensorLike, shape: Sequence[int]) -> Tensor:
 
     Args:
         x: a tensor.
-        shape: the dimensions. One of them may be -1, which stands for what the others leave.
+        shape: the dimensions. One of them may be -1: the others determine it.
     """
     given = as_tensor(x)
     sizes = list(shape)
@@ -63,6 +63,9 @@ def squeeze(x: TensorLike, axis: Sequence[int] | None = None) -> Tensor:
     Args:
         x: a tensor.
         axis: the dimensions. None is all of size 1.
+
+    Raises:
+        MLTypeError: a dimension of another size.
     """
     given = as_tensor(x)
     axes = [i for i, size in enumerate(given.shape) if size == 1] if axis is None else axes_of(given, axis)
@@ -269,6 +272,9 @@ def mirror_pad(x: TensorLike, paddings: Sequence[Sequence[int]], mode: str) -> T
         x: a tensor.
         paddings: for each dimension, how many before and after.
         mode: "reflect", which leaves out the elements of the border, or "symmetric", which repeats them.
+
+    Raises:
+        MLTypeError: an unknown mode.
     """
     if mode not in ("reflect", "symmetric"):
         raise MLTypeError("mode must be known", operator="mirror_pad", got=repr(mode), allowed="reflect, symmetric")

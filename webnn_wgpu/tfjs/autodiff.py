@@ -19,7 +19,7 @@ class ValueAndGrad(NamedTuple):
     """The result of a function of one tensor.
 
     Attributes:
-        value: what it returned.
+        value: the result.
         grad: the gradient.
     """
 
@@ -31,7 +31,7 @@ class ValueAndGrads(NamedTuple):
     """The result of a function of several tensors.
 
     Attributes:
-        value: what it returned.
+        value: the result.
         grads: the gradient of each tensor.
     """
 
@@ -43,7 +43,7 @@ class VariableGrads(NamedTuple):
     """The result of a function of variables.
 
     Attributes:
-        value: what it returned.
+        value: the result.
         grads: the gradients by the names of the variables.
     """
 
@@ -58,7 +58,8 @@ def value_and_grads(f: Function) -> Callable[..., ValueAndGrads]:
         f: the function of tensors.
 
     Returns:
-        A function of a sequence of tensors, and of the gradient of the result, which is ones by default.
+        A function of a sequence of tensors, and of the gradient of the result, which is ones by default. It raises MLTypeError
+        if the result does not depend on the tensors.
 
     Example:
         >>> import webnn_wgpu.tfjs as tf

@@ -24,6 +24,9 @@ def tensor(values: TensorLike, shape: Sequence[int] | None = None, dtype: str | 
         values: numbers, nested lists, or an array.
         shape: the dimensions. None is those of the values.
         dtype: the data type. None is float32 for numbers, int32 for integers of numpy's arrays, and "bool" for truth values.
+
+    Raises:
+        MLTypeError: a shape that does not fit the values.
     """
     if shape is None:
         return as_tensor(values, dtype)
@@ -43,6 +46,9 @@ Args:
     values: as for `tensor`.
     shape: as for `tensor`.
     dtype: as for `tensor`.
+
+Raises:
+    MLTypeError: values of another rank.
 """
 
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 
 from webnn_wgpu import OperationError
-from webnn_wgpu.eager import Engine, Tensor, Variable
+from webnn_wgpu.eager import Tensor, Variable
+from webnn_wgpu.eager.engine import Engine
 
 T = TypeVar("T")
 
@@ -44,14 +45,14 @@ class KernelInfo(NamedTuple):
 
 
 class ProfileInfo(NamedTuple):
-    """What a function did.
+    """The effects of a function.
 
     Attributes:
         new_bytes: how many more bytes the tensors of the program have.
         new_tensors: how many more tensors there are.
         peak_bytes: the most bytes that tensors had meanwhile.
         kernels: the operations. Several of them may run as one kernel.
-        result: what the function returned.
+        result: the result of the function.
     """
 
     new_bytes: int
@@ -95,7 +96,7 @@ def tidy(name_or_fn: str | Callable[[], T], fn: Callable[[], T] | None = None) -
         fn: the function after a name.
 
     Returns:
-        What the function returned.
+        The result of the function.
 
     Example:
         >>> import webnn_wgpu.tfjs as tf
@@ -154,7 +155,7 @@ def memory() -> MemoryInfo:
 
 
 def profile(f: Callable[[], Any]) -> ProfileInfo:
-    """Call a function, and return what it did.
+    """Call a function, and return its operations and the tensors that it made.
 
     Args:
         f: the function.

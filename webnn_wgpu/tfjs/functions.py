@@ -32,7 +32,7 @@ def _unary(name: str, what: str, *, integers: bool = False, constant: bool = Fal
         return flat(result) if constant else result
 
     operator: Any = getattr(ops.ext if name.startswith("ext.") else ops, name.removeprefix("ext."))
-    call.__doc__ = f"{what}, element by element.\n\nArgs:\n    x: a tensor."
+    call.__doc__ = f"Return {what[0].lower() + what[1:]}, element by element.\n\nArgs:\n    x: a tensor."
     return call
 
 

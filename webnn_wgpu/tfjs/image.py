@@ -164,7 +164,7 @@ def transform(
         image: the images.
         transforms: eight numbers for each image, or for all.
         interpolation: "nearest" or "bilinear".
-        fill_mode: what is outside of the image: "constant", "reflect", "wrap" or "nearest".
+        fill_mode: the pixels outside of the image: "constant", "reflect", "wrap" or "nearest".
         fill_value: the pixels outside for "constant".
         output_shape: height and width. None is that of the images.
     """

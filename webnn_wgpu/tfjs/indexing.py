@@ -183,6 +183,9 @@ def search_sorted(sorted_sequence: TensorLike, values: TensorLike, side: str = "
         sorted_sequence: rows in ascending order.
         values: values for each row.
         side: "left" for the first place that fits, "right" for the last.
+
+    Raises:
+        MLTypeError: an unknown side.
     """
     if side not in ("left", "right"):
         raise MLTypeError("side must be known", operator="search_sorted", got=repr(side), allowed="left, right")

@@ -12,7 +12,7 @@ from .functions import log1p
 
 
 class Reduction(IntEnum):
-    """What becomes of the losses of a batch."""
+    """How the losses of a batch are reduced."""
 
     NONE = 0
     MEAN = 1
@@ -53,8 +53,8 @@ def absolute_difference(
     """Return the loss of absolute differences.
 
     Args:
-        labels: what is right.
-        predictions: what was predicted.
+        labels: the labels.
+        predictions: the predictions.
         weights: the weights, which broadcast.
         reduction: one of `Reduction`.
     """
@@ -67,8 +67,8 @@ def mean_squared_error(
     """Return the loss of squared differences.
 
     Args:
-        labels: what is right.
-        predictions: what was predicted.
+        labels: the labels.
+        predictions: the predictions.
         weights: the weights, which broadcast.
         reduction: one of `Reduction`.
     """
@@ -81,8 +81,8 @@ def cosine_distance(
     """Return the loss of 1 less products of vectors.
 
     Args:
-        labels: what is right: vectors of length 1.
-        predictions: what was predicted: vectors of length 1.
+        labels: the labels: vectors of length 1.
+        predictions: the predictions: vectors of length 1.
         axis: the axis of the vectors.
         weights: the weights, which broadcast.
         reduction: one of `Reduction`.
@@ -99,7 +99,7 @@ def hinge_loss(
 
     Args:
         labels: 0 or 1.
-        predictions: what was predicted.
+        predictions: the predictions.
         weights: the weights, which broadcast.
         reduction: one of `Reduction`.
     """
@@ -113,8 +113,8 @@ def huber_loss(
     """Return the loss of squared differences, which grows linearly from a bound on.
 
     Args:
-        labels: what is right.
-        predictions: what was predicted.
+        labels: the labels.
+        predictions: the predictions.
         weights: the weights, which broadcast.
         delta: the bound.
         reduction: one of `Reduction`.
@@ -137,7 +137,7 @@ def log_loss(
         labels: 0 or 1.
         predictions: probabilities.
         weights: the weights, which broadcast.
-        epsilon: what is added to probabilities.
+        epsilon: a small number, added to probabilities.
         reduction: one of `Reduction`.
     """
     right, found = as_floats(labels), as_floats(predictions)

@@ -96,6 +96,9 @@ def pool(
         dilations: the distances of the pixels of a window.
         strides: the steps of the window.
         dim_rounding_mode: has no effect: sizes are rounded down.
+
+    Raises:
+        MLTypeError: an unknown type.
     """
     if pooling_type not in _POOLS:
         raise MLTypeError("pooling_type must be known", operator="pool", got=repr(pooling_type), allowed=", ".join(_POOLS))
@@ -203,7 +206,7 @@ def batch_norm(
         variance: the variances.
         offset: the offsets, or None.
         scale: the factors, or None.
-        variance_epsilon: what is added to the variances.
+        variance_epsilon: a small number, added to the variances.
     """
     factor = ops.reciprocal(ops.sqrt(as_floats(variance) + variance_epsilon))
     if scale is not None:
@@ -220,7 +223,7 @@ def local_response_normalization(
     Args:
         x: images, channels last.
         depth_radius: how many channels on either side count.
-        bias: what is added to the strength.
+        bias: a number, added to the strength.
         alpha: the factor of the strength.
         beta: the exponent of the strength.
     """

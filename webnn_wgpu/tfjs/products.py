@@ -60,6 +60,9 @@ def norm(x: TensorLike, ord: float | str = "euclidean", axis: Axes = None, keep_
         ord: 1, 2, infinity, minus infinity, "euclidean", or "fro" for matrices.
         axis: the axes. None takes all elements as one vector.
         keep_dims: whether the axes stay, with size 1.
+
+    Raises:
+        MLTypeError: a norm that is unknown for the number of axes.
     """
     given = as_floats(x)
     if axis is None:
@@ -98,6 +101,9 @@ def einsum(equation: str, *tensors: TensorLike) -> Tensor:
     Args:
         equation: a letter for each dimension of each tensor, and those of the result.
         tensors: the tensors.
+
+    Raises:
+        MLTypeError: an equation that does not fit the tensors.
     """
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     labels = inputs.split(",")

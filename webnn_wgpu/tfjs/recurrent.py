@@ -14,7 +14,7 @@ def basic_lstm_cell(
     """Return the next states of an LSTM cell: the cell state and the hidden state.
 
     Args:
-        forget_bias: what is added to the forget gate.
+        forget_bias: a number, added to the forget gate.
         lstm_kernel: the weights of data and hidden state, for the gates i, j, f, o.
         lstm_bias: the biases of the gates.
         data: the input of the step.

@@ -50,7 +50,7 @@ def _reduction(name: str, what: str, *, floats: bool = False, truths: bool = Fal
         result = operator(given, axes=axes, keep_dimensions=keep_dims)
         return cast(result, "bool") if truths else result
 
-    call.__doc__ = _DOCUMENTATION.format(what)
+    call.__doc__ = _DOCUMENTATION.format(what[0].lower() + what[1:])
     return call
 
 

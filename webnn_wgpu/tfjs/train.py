@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from webnn_wgpu.eager import Engine, Tensor, Variable, ops
+from webnn_wgpu.eager import Tensor, Variable, ops
+from webnn_wgpu.eager.engine import Engine
 
 from .autodiff import VariableGrads, variable_grads
 from .variables import variables_of
@@ -40,7 +41,7 @@ class Optimizer(ABC):
             var_list: the variables. None takes all trainable ones.
 
         Returns:
-            What the function returned, or None.
+            The result of the function, or None.
         """
         value, gradients = self.compute_gradients(f, var_list)
         self.apply_gradients(gradients)
@@ -142,7 +143,7 @@ class AdadeltaOptimizer(Optimizer):
     Args:
         learning_rate: the learning rate.
         rho: the share of the means before.
-        epsilon: what is added to the means.
+        epsilon: a small number, added to the means.
     """
 
     def __init__(self, learning_rate: float, rho: float, epsilon: float | None = None) -> None:
@@ -164,7 +165,7 @@ class AdamOptimizer(Optimizer):
         learning_rate: the learning rate.
         beta1: the share of the means before.
         beta2: the share of the means of squares before.
-        epsilon: what is added to the roots.
+        epsilon: a small number, added to the roots.
     """
 
     def __init__(self, learning_rate: float, beta1: float, beta2: float, epsilon: float | None = None) -> None:
@@ -193,7 +194,7 @@ class AdamaxOptimizer(Optimizer):
         learning_rate: the learning rate.
         beta1: the share of the means before.
         beta2: the share of the largest ones before.
-        epsilon: what is added to the largest ones.
+        epsilon: a small number, added to the largest ones.
         decay: how fast the learning rate shrinks.
     """
 
@@ -223,7 +224,7 @@ class RMSPropOptimizer(Optimizer):
         learning_rate: the learning rate.
         decay: the share of the means before.
         momentum: the share of the step before.
-        epsilon: what is added to the means.
+        epsilon: a small number, added to the means.
         centered: whether the square of the mean is taken from the mean of squares.
     """
 
@@ -287,7 +288,7 @@ def adadelta(learning_rate: float = 0.001, rho: float = 0.95, epsilon: float | N
     Args:
         learning_rate: the learning rate.
         rho: the share of the means before.
-        epsilon: what is added to the means. None is 1e-7.
+        epsilon: a small number, added to the means. None is 1e-7.
     """
     return AdadeltaOptimizer(learning_rate, rho, epsilon)
 
@@ -299,7 +300,7 @@ def adam(learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999,
         learning_rate: the learning rate.
         beta1: the share of the means before.
         beta2: the share of the means of squares before.
-        epsilon: what is added to the roots. None is 1e-7.
+        epsilon: a small number, added to the roots. None is 1e-7.
     """
     return AdamOptimizer(learning_rate, beta1, beta2, epsilon)
 
@@ -317,7 +318,7 @@ def adamax(
         learning_rate: the learning rate.
         beta1: the share of the means before.
         beta2: the share of the largest gradients before.
-        epsilon: what is added to the largest gradients. None is 1e-7.
+        epsilon: a small number, added to the largest gradients. None is 1e-7.
         decay: how fast the learning rate shrinks.
     """
     return AdamaxOptimizer(learning_rate, beta1, beta2, epsilon, decay)
@@ -336,7 +337,7 @@ def rmsprop(
         learning_rate: the learning rate.
         decay: the share of the means before.
         momentum: the share of the step before.
-        epsilon: what is added to the means. None is 1e-7.
+        epsilon: a small number, added to the means. None is 1e-7.
         centered: whether the square of the mean is taken from the mean of squares.
     """
     return RMSPropOptimizer(learning_rate, decay, momentum, epsilon, centered)
