@@ -192,3 +192,40 @@ def test_compositions_are_recorded_by_key(engine: Engine) -> None:
 
 def test_data_is_a_promise(engine: Engine) -> None:
     assert (eager.tensor(VECTOR) * 2).data().result().tolist() == [2.0, 4.0, 6.0]
+
+
+def test_memory_that_garbage_returns_can_be_used(context: wn.MLContext) -> None:
+    for _ in range(3):
+        cycle: list[Any] = [eager.tensor(VECTOR, context=context) * 2]
+        cycle[0].numpy()
+        cycle.append(cycle)
+        del cycle
+        gc.collect()
+        assert (eager.tensor(VECTOR, context=context) * 3).tolist() == [3.0, 6.0, 9.0]
+
+
+def test_the_default_context_is_made_at_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    eager.set_default_context(None)
+    made: list[wn.MLContext] = []
+
+    def create(*_: Any, **__: Any) -> wn.MLContext:
+        made.append(wn.ML().create_context(backend="reference"))
+        return made[-1]
+
+    monkeypatch.setattr("webnn_wgpu.eager.engine.ml", type("Made", (), {"create_context": staticmethod(create)}))
+    assert eager.tensor(VECTOR).context is eager.tensor(VECTOR).context is eager.default_context()
+    assert len(made) == 1
+    eager.set_default_context(None)
+    made[0].destroy()
+
+
+def test_loops_are_cut_at_the_same_place(engine: Engine) -> None:
+    """The length of the loop does not divide the number of operations after which they run."""
+    x = eager.tensor(np.ones((3, 3), np.float32))
+    for _ in range(3000):
+        y = ops.tanh(x @ x)
+        x = ops.softmax(y + x, 1) * 0.5
+    assert x.shape == (3, 3)
+    statistics = engine.statistics()
+    assert statistics.runs >= 5
+    assert statistics.compilations <= 2

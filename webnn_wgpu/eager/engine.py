@@ -99,7 +99,7 @@ class Engine:
     def of(cls, context: MLContext | None = None) -> Engine:
         """Return the engine of a context, or of the default context, which is made at its first use."""
         if context is None:
-            if cls._default is None or cls._default.context.lost.done():
+            if cls._default is None:
                 cls._default = cls.of(ml.create_context())
             return cls._default
         found = cls._all.get(id(context))

@@ -55,12 +55,13 @@ class Program:
             if not _same(number, leaves[index].number)  # as constants
         ]
         if changed:
-            self.graph.destroy()
+            before = self.graph
             for index in changed:
                 del self._numbers[index]
                 kind = self._leaves[index][1]
                 self._changing[index] = self._context.create_tensor(kind.shape, kind.stored, writable=True)
             self.graph = self._build()
+            before.destroy()
         inputs: dict[str, MLTensor] = {}
         for name in self.graph.inputs:
             index = int(name)
