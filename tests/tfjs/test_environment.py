@@ -137,3 +137,18 @@ def test_random_numbers_repeat_by_seed() -> None:
     dropped = tf.dropout(tf.ones([1000]), 0.25, seed=1).numpy()
     assert set(np.unique(dropped)) == {0, np.float32(1 / 0.75)}
     assert 0.2 < np.mean(dropped == 0) < 0.3
+
+
+def test_a_single_image_stays_one() -> None:
+    image, rows = tf.ones([4, 5, 1]), tf.ones([6, 2])
+    assert tf.conv2d(image, tf.ones([2, 2, 1, 3]), 1, "same").shape == (4, 5, 3)
+    assert tf.conv1d(rows, tf.ones([2, 2, 4]), 2, "valid").shape == (3, 4)
+    assert tf.max_pool(image, 2, 2, "same").shape == (2, 3, 1)
+    with pytest.raises(wn.MLTypeError, match=r"conv2d.*float32\[6, 2\]"):
+        tf.conv2d(rows, tf.ones([2, 2, 1, 3]), 1, "same")
+
+
+@pytest.mark.parametrize("given", [None, "text", [[1, 2], [3]], [object()]])
+def test_elements_must_be_numbers(given: Any) -> None:
+    with pytest.raises(wn.MLTypeError, match="must be numbers"):
+        tf.tensor(given)

@@ -331,7 +331,7 @@ def as_value(given: TensorLike, dtype: npt.DTypeLike | None, engine: Engine | No
             if dtype is None or Kind.of(data_type_of(dtype), value.kind.shape) is value.kind
             else operators.cast(given, dtype).value
         )
-    array = np.asarray(given)
+    array = _numbers(given)
     if dtype is None:
         data_type = data_type_of(array.dtype)
         if not isinstance(given, np.ndarray | np.generic) and data_type == "int64":
@@ -344,6 +344,23 @@ def as_value(given: TensorLike, dtype: npt.DTypeLike | None, engine: Engine | No
     return engine.value_of(np.array(array, dtype=data_type, order="C"))
 
 
+def _numbers(given: npt.ArrayLike) -> Array:
+    """Return numbers as an array."""
+    try:
+        array: Array = np.asarray(given)
+    except ValueError as error:
+        raise _no_numbers(given) from error
+    if array.dtype.kind in "OUSMm":
+        raise _no_numbers(given)
+    return array
+
+
+def _no_numbers(given: object) -> MLTypeError:
+    return MLTypeError(
+        "the elements of a tensor must be numbers, in lists of equal lengths", operator="tensor", got=repr(given)[:100]
+    )
+
+
 def tensor(data: TensorLike, dtype: npt.DTypeLike | None = None, *, context: MLContext | None = None) -> Tensor:
     """Return a tensor of given elements, which are copied.
 
@@ -354,7 +371,7 @@ def tensor(data: TensorLike, dtype: npt.DTypeLike | None = None, *, context: MLC
         context: the context. None is the default one.
 
     Raises:
-        MLTypeError: a data type that WebNN does not have.
+        MLTypeError: a data type that WebNN does not have, or elements that are not numbers.
 
     Example:
         >>> from webnn_wgpu import eager

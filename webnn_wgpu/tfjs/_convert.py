@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 from typing import cast as typed
 
@@ -29,10 +29,19 @@ def as_tensor(given: TensorLike, dtype: str | None = None) -> Tensor:
     if isinstance(given, Tensor):
         return given if dtype is None else cast(given, dtype)
     if dtype is None:
-        kind = np.asarray(typed("Any", given)).dtype.kind
+        kind = _kind(given)
         integers = isinstance(given, (np.ndarray, np.generic)) and kind in "iu"
         dtype = "bool" if kind == "b" else "int32" if integers else "float32"
     return tensor(typed("Any", given), dtype)
+
+
+def _kind(given: TensorLike) -> str:
+    """Return the kind of the elements in numpy's letters."""
+    try:
+        return np.asarray(typed("Any", given)).dtype.kind
+    except ValueError:
+        # `tensor` raises the error of lists of several lengths.
+        return "f"
 
 
 def as_floats(given: TensorLike) -> Tensor:
@@ -79,3 +88,22 @@ def broadcast(*given: Tensor) -> list[Tensor]:
     """Return tensors in the shape that they broadcast to."""
     shape = np.broadcast_shapes(*[each.shape for each in given])
     return [each if each.shape == shape else ops.expand(each, shape) for each in given]
+
+
+def with_batch(images: Tensor, function: Callable[[Tensor], Tensor], name: str, rank: int = 4) -> Tensor:
+    """Return the result of a function of images. A single image, without the first dimension, stays a single one.
+
+    Args:
+        images: images of `rank` dimensions, or one with a dimension less.
+        function: the function of images.
+        name: the name of the function in messages.
+        rank: the number of dimensions.
+
+    Raises:
+        MLTypeError: a tensor of another rank.
+    """
+    if images.ndim == rank:
+        return function(images)
+    if images.ndim != rank - 1:
+        raise MLTypeError("images must have the rank", operator=name, got=repr(images), allowed=f"{rank - 1} or {rank}")
+    return ops.squeeze(function(ops.unsqueeze(images, [0])), [0])

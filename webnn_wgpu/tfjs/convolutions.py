@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from webnn_wgpu.eager import Tensor, ops
 
-from ._convert import TensorLike, as_floats
+from ._convert import TensorLike, as_floats, with_batch
 from ._windows import Pad, Sizes, joined, layout_of, paddings, sizes_of, spatial
 from .arrays import pad as padded
 from .arrays import reshape, strided_slice, transpose
@@ -42,17 +42,21 @@ def _conv2d(
     images: Tensor, weights: Tensor, strides: Sizes, pad: Pad, data_format: str, dilations: Sizes, groups: int
 ) -> Tensor:
     steps, spread = sizes_of(strides), sizes_of(dilations)
-    pads = paddings(pad, spatial(images.shape, data_format), weights.shape[:2], steps, spread, data_format)
-    return ops.conv2d(
-        images,
-        weights,
-        padding=joined(pads),
-        strides=steps,
-        dilations=spread,
-        groups=groups,
-        input_layout=layout_of(data_format),
-        filter_layout="hwio",
-    )
+
+    def convolved(given: Tensor) -> Tensor:
+        pads = paddings(pad, spatial(given.shape, data_format), weights.shape[:2], steps, spread, data_format)
+        return ops.conv2d(
+            given,
+            weights,
+            padding=joined(pads),
+            strides=steps,
+            dilations=spread,
+            groups=groups,
+            input_layout=layout_of(data_format),
+            filter_layout="hwio",
+        )
+
+    return with_batch(images, convolved, "conv2d")
 
 
 def conv1d(
@@ -75,12 +79,14 @@ def conv1d(
         dilation: the distance of the elements of the filter.
         dim_rounding_mode: has no effect: sizes are rounded down.
     """
-    rows, weights = as_floats(x), as_floats(filter)
+    weights = as_floats(filter)
     padding: Pad = [[0, 0], [0, 0], [pad, pad], [0, 0]] if isinstance(pad, int) else pad
-    found = _conv2d(
-        ops.unsqueeze(rows, [rows.ndim - 2]), ops.unsqueeze(weights, [0]), [1, stride], padding, "NHWC", [1, dilation], 1
-    )
-    return reshape(found, [*found.shape[:1], *found.shape[2:]])
+
+    def convolved(rows: Tensor) -> Tensor:
+        images, window = ops.unsqueeze(rows, [1]), ops.unsqueeze(weights, [0])
+        return ops.squeeze(_conv2d(images, window, [1, stride], padding, "NHWC", [1, dilation], 1), [1])
+
+    return with_batch(as_floats(x), convolved, "conv1d", rank=3)
 
 
 def depthwise_conv2d(

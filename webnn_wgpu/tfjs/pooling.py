@@ -10,7 +10,7 @@ import numpy as np
 from webnn_wgpu import MLTypeError
 from webnn_wgpu.eager import Tensor, gradients, ops, with_gradient
 
-from ._convert import TensorLike, as_floats
+from ._convert import TensorLike, as_floats, with_batch
 from ._windows import Pad, Sizes, joined, paddings, sizes_of
 from .arrays import pad as padded
 from .arrays import reshape, stack, transpose
@@ -51,6 +51,15 @@ def _pool2d(
     return with_gradient(found, [images], gradient)
 
 
+def _pooled(kind: str, x: TensorLike, window: Sizes, strides: Sizes, pad: Pad, dilations: Sizes = 1) -> Tensor:
+    """Return pools of images, or of one image."""
+
+    def pooled(images: Tensor) -> Tensor:
+        return _pool2d(kind, images, sizes_of(window), sizes_of(strides), pad, sizes_of(dilations))
+
+    return with_batch(as_floats(x), pooled, f"{kind}_pool")
+
+
 def max_pool(x: TensorLike, filter_size: Sizes, strides: Sizes, pad: Pad, dim_rounding_mode: str | None = None) -> Tensor:
     """Return the largest pixels of windows.
 
@@ -61,7 +70,7 @@ def max_pool(x: TensorLike, filter_size: Sizes, strides: Sizes, pad: Pad, dim_ro
         pad: "same", "valid", a number, or pairs for all dimensions.
         dim_rounding_mode: has no effect: sizes are rounded down.
     """
-    return _pool2d("max", as_floats(x), sizes_of(filter_size), sizes_of(strides), pad, [1, 1])
+    return _pooled("max", x, filter_size, strides, pad)
 
 
 def avg_pool(x: TensorLike, filter_size: Sizes, strides: Sizes, pad: Pad, dim_rounding_mode: str | None = None) -> Tensor:
@@ -74,7 +83,7 @@ def avg_pool(x: TensorLike, filter_size: Sizes, strides: Sizes, pad: Pad, dim_ro
         pad: "same", "valid", a number, or pairs for all dimensions.
         dim_rounding_mode: has no effect: sizes are rounded down.
     """
-    return _pool2d("avg", as_floats(x), sizes_of(filter_size), sizes_of(strides), pad, [1, 1])
+    return _pooled("avg", x, filter_size, strides, pad)
 
 
 def pool(
@@ -102,7 +111,7 @@ def pool(
     """
     if pooling_type not in _POOLS:
         raise MLTypeError("pooling_type must be known", operator="pool", got=repr(pooling_type), allowed=", ".join(_POOLS))
-    return _pool2d(pooling_type, as_floats(input), sizes_of(window_shape), sizes_of(strides), pad, sizes_of(dilations))
+    return _pooled(pooling_type, input, window_shape, strides, pad, dilations)
 
 
 def _pool3d(kind: str, x: TensorLike, filter_size: Sizes, strides: Sizes, pad: str, data_format: str) -> Tensor:
