@@ -111,6 +111,30 @@ def test_programs_are_bounded() -> None:
         assert engine.statistics().programs == 3
 
 
+def test_memory_of_programs_is_bounded(context: wn.MLContext) -> None:
+    engine = Engine(context, most_program_bytes=100_000)
+    for size in range(100, 106):
+        x = eager.Tensor(engine.value_of(np.ones((size, size), np.float32)))
+        # The product between has 40 kB.
+        assert ops.softmax(x @ x, 1).numpy()[0, 0] == pytest.approx(1 / size)
+    assert 1 <= engine.statistics().programs <= 2
+    engine.clear()
+    assert (engine.statistics().programs, engine.statistics().spare_bytes) == (0, 0)
+
+
+def test_an_interrupted_run_can_be_repeated(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    y = eager.tensor(VECTOR) + 1
+
+    def interrupt(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(wn.MLGraphBuilder, "build", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            y.numpy()
+    assert y.tolist() == [2.0, 3.0, 4.0]
+
+
 def test_disposed_tensors_are_refused(engine: Engine) -> None:
     x = eager.tensor(VECTOR)
     y = x + 1

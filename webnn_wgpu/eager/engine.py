@@ -53,6 +53,7 @@ class Engine:
         context: the context.
         most_pending: after how many recorded operations they run, even if no value is needed.
         most_programs: the number of compiled programs that are kept.
+        most_program_bytes: the number of bytes that these programs hold for results in between.
         most_spare: the number of bytes of memory that is kept for later tensors.
 
     Attributes:
@@ -76,7 +77,13 @@ class Engine:
     _default: ClassVar[Engine | None] = None
 
     def __init__(
-        self, context: MLContext, *, most_pending: int = 2000, most_programs: int = 256, most_spare: int = 1 << 28
+        self,
+        context: MLContext,
+        *,
+        most_pending: int = 2000,
+        most_programs: int = 256,
+        most_program_bytes: int = 1 << 30,
+        most_spare: int = 1 << 28,
     ) -> None:
         self.context = context
         self.pool = Pool(context, most_spare)
@@ -88,7 +95,7 @@ class Engine:
         self._lock = threading.RLock()
         self._operations: OrderedDict[Hashable, Operation] = OrderedDict()
         self._programs: OrderedDict[Hashable, Program] = OrderedDict()
-        self._most_pending, self._most_programs = most_pending, most_programs
+        self._most_pending, self._most_programs, self._most_program_bytes = most_pending, most_programs, most_program_bytes
         self._recorded = 0
         self._first: Operation | None = None
         self._compilations, self._runs = 0, 0
@@ -187,6 +194,10 @@ class Engine:
                 for value in wanted:
                     value.node, value.error, value.replaces = None, error, None
                 raise
+            except BaseException:
+                # An interrupted program may ask again.
+                self.pending |= dict.fromkeys(wanted)
+                raise
 
     def _run(self, wanted: list[Value]) -> None:
         structure = Structure()
@@ -200,8 +211,7 @@ class Engine:
         if program is None:
             program = self._programs[key] = Program(self.context, structure, outputs, aliases)
             self._compilations += 1
-            if len(self._programs) > self._most_programs:
-                self._programs.popitem(last=False)[1].destroy()
+            self._forget_programs()
         else:
             self._programs.move_to_end(key)
         before = program.builds
@@ -217,6 +227,14 @@ class Engine:
                 self._retained.append(value)
             else:
                 value.node = None
+
+    def _forget_programs(self) -> None:
+        """Free the programs that have not run for longest, if there are too many or their memory is too much."""
+        size = sum(program.held_bytes for program in self._programs.values())
+        while len(self._programs) > 1 and (len(self._programs) > self._most_programs or size > self._most_program_bytes):
+            program = self._programs.popitem(last=False)[1]
+            size -= program.held_bytes
+            program.destroy()
 
     def _aliases(self, wanted: Sequence[Value], leaves: Sequence[Value]) -> tuple[int | None, ...]:
         """Return the leaves whose memory results take: earlier values of variables that nothing else can read."""

@@ -41,6 +41,11 @@ class Program:
         self.builds = 0
         self.graph = self._build()
 
+    @property
+    def held_bytes(self) -> int:
+        """The size of the memory of results in between."""
+        return 0 if self.graph.plan is None else self.graph.plan.slot_bytes
+
     def run(self, leaves: Sequence[Value], kinds: Sequence[Kind], pool: Pool) -> list[Held]:
         """Queue a run, and return the memory of the results.
 

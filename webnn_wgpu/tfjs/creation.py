@@ -117,7 +117,7 @@ def zeros_like(x: TensorLike) -> Tensor:
         x: the tensor.
     """
     given = as_tensor(x)
-    return given * 0 if given.dtype == "int32" else _like(given, 0)
+    return zeros(given.shape, given.dtype)
 
 
 def ones_like(x: TensorLike) -> Tensor:
@@ -126,11 +126,8 @@ def ones_like(x: TensorLike) -> Tensor:
     Args:
         x: the tensor.
     """
-    return _like(as_tensor(x), 1)
-
-
-def _like(x: Tensor, value: int) -> Tensor:
-    return zeros(x.shape, x.dtype) if value == 0 else ones(x.shape, x.dtype)
+    given = as_tensor(x)
+    return ones(given.shape, given.dtype)
 
 
 def constant(array: npt.ArrayLike, key: object) -> Tensor:
