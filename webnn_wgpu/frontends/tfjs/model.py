@@ -1,0 +1,139 @@
+"""`TfjsModel`: a TensorFlow.js model that runs on a WebNN context."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from webnn_wgpu import MLContext
+from webnn_wgpu.api.progress import Progress
+from webnn_wgpu.api.tuning import TuningSource
+
+from ..common.held import Array
+from ..common.model import ImportedModel, count_of
+from ..common.stages import Feed
+from ..description import ValueInfo
+from ..dims import sidecar
+from ..timing import span, watched
+from ..tuning import with_file_beside
+from .contents import LAYERS, TfjsFile
+from .graph import read_graph
+from .module import TfjsModule
+from .program import TfjsProgram
+from .reading import read
+from .tensors import TfjsGraph, TfjsValue
+from .topology import read_topology
+
+
+class TfjsModel(ImportedModel):
+    """A TensorFlow.js model on a context. Made by `load`.
+
+    A model is compiled for the shapes of its inputs: when it is loaded if they are known then, else by the first `run` with
+    shapes that are new. The graphs of the last few sets of shapes are kept.
+
+    Attributes:
+        file: the contents of the files.
+    """
+
+    def __init__(
+        self,
+        file: TfjsFile,
+        context: MLContext,
+        *,
+        fallback: str = "warn",
+        override_dims: Mapping[str, int] | None = None,
+        cache_size: int = 8,
+        wide_float16: bool | None = None,
+        tuning: TuningSource = None,
+        progress: Progress | None = None,
+    ) -> None:
+        super().__init__(context, file.name, override_dims, fallback)
+        self.file, self._progress = file, progress
+        wide = not context.accelerated if wide_float16 is None else wide_float16
+        entry = entry_of(file)
+        self.inputs, self.outputs = entry.inputs, entry.outputs
+        self._module = TfjsModule(file, entry.constants, fallback, wide, tuning)
+        self._program = TfjsProgram(self._module, context, entry.graph, count_of(cache_size, "cache_size", 1))
+        shapes = [self._pinned(info) for info in self.inputs]
+        if all(s is not None for s in shapes):
+            self._program.prepare(
+                {
+                    v: Feed(s, i.dtype)
+                    for v, s, i in zip(self._program.inputs, shapes, self.inputs, strict=True)
+                    if s is not None
+                },
+                progress,
+            )
+            self._report()
+
+    @property
+    def kind(self) -> str:
+        """The kind of the model: "layers-model" or "graph-model"."""
+        return self.file.kind
+
+    @property
+    def _stages(self) -> TfjsProgram:
+        return self._program
+
+    def _run(self, arrays: Sequence[Array]) -> list[Array]:
+        results = self._program.run(dict(zip(self._program.inputs, arrays, strict=True)), self._progress)
+        self._report()
+        return results
+
+
+class Entry:
+    """The graph of a file with its inputs and outputs.
+
+    Attributes:
+        graph: the graph.
+        constants: the names of the weights, by the values that they are.
+        inputs, outputs: its interface. Open sizes of inputs have names: NAME_batch for the first, NAME_1 for the second.
+        version: the version of the format.
+    """
+
+    def __init__(self, file: TfjsFile) -> None:
+        self.constants: dict[TfjsValue, str] = {}
+        self.version = 0
+        if file.kind == LAYERS:
+            topology = read_topology(file.name, file.topology)
+            self.graph: TfjsGraph = topology.graph
+            specs = [(spec.name, spec.shape, spec.dtype) for spec in topology.inputs]
+        else:
+            model = read_graph(file)
+            self.graph, self.constants, self.version = model.graph, model.constants, model.version
+            specs = [(i.value.name, i.shape, i.dtype) for i in model.inputs]
+        self.inputs = tuple(
+            ValueInfo(
+                name,
+                None if shape is None else tuple(d or f"{name}_{axis or 'batch'}" for axis, d in enumerate(shape)),
+                dtype,
+            )
+            for name, shape, dtype in specs
+        )
+        self.outputs = tuple(ValueInfo(value.name, None, np.dtype(np.void)) for value in self.graph.outputs)
+
+
+def entry_of(file: TfjsFile) -> Entry:
+    """Return the graph of a file with its inputs and outputs."""
+    return Entry(file)
+
+
+def load_model(
+    source: str | os.PathLike[str],
+    opened: Callable[[], MLContext],
+    *,
+    override_dims: Mapping[str, int] | None = None,
+    tuning: TuningSource = None,
+    **options: Any,
+) -> TfjsModel:
+    """Load a TensorFlow.js model as `webnn_wgpu.load` does, on a context that is only requested once the file is read."""
+    with watched() as watch:
+        with span("load", "the file"):
+            file = read(source)
+        dims = {**sidecar(source), **(override_dims or {})}
+        loaded = TfjsModel(file, opened(), override_dims=dims, tuning=with_file_beside(tuning, source), **options)
+    loaded.loading = tuple(watch.spans)
+    return loaded
