@@ -87,8 +87,10 @@ def separable_conv(call: LayerCall) -> MLOperand:
     """A convolution of each channel, and a product over the channels."""
     spatial = int(call.kind[13])
     x = _channels_last(call, spatial)
-    taps, multiplier = call.integers("kernel_size", spatial), call.integer("depth_multiplier", 1)
-    filters = call.integer("filters")
+    taps, filters = call.integers("kernel_size", spatial), call.integer("filters")
+    kernel = call.weight("depthwise_kernel")
+    # TensorFlow.js does not write the multiplier of these layers.
+    multiplier = call.integer("depth_multiplier", kernel.shape[-1] if kernel.shape else 1)
     kernel = call.weight("depthwise_kernel", [*taps, x.shape[-1], multiplier])
     point = call.weight("pointwise_kernel", [*[1] * spatial, x.shape[-1] * multiplier, filters])
     strides, dilations = call.integers("strides", spatial, 1), call.integers("dilation_rate", spatial, 1)
