@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from .frontends.loading import load, load_onnx
     from .frontends.onnx import Model, analyze
     from .frontends.stored import StoredModel
+    from .frontends.tfjs import TfjsModel
     from .frontends.tflite import TfliteModel
     from .frontends.webnn import WebNNModel
 
@@ -64,6 +65,7 @@ _FRONTENDS = {
     "load_onnx": "loading",
     "Model": "onnx",
     "analyze": "onnx",
+    "TfjsModel": "tfjs",
     "TfliteModel": "tflite",
     "WebNNModel": "webnn",
     "StoredModel": "stored",
@@ -109,6 +111,7 @@ __all__ = [
     "OutOfMemoryError",
     "SecurityError",
     "StoredModel",
+    "TfjsModel",
     "TfliteModel",
     "Tuning",
     "UnknownError",

@@ -23,9 +23,10 @@ from .inputs import check_names
 from .models import (
     check_folder_options,
     check_onnx_options,
-    check_tflite_options,
+    check_tensorflow_options,
     device_option,
     failing_well,
+    is_tfjs,
     is_tflite,
     is_webnn,
     json_option,
@@ -139,11 +140,12 @@ def _analyzed(
         found = webnn.analyze(
             model, context, weights=weights, manifest=manifest, override_dims={**sidecar(model), **dims}, input_shapes=shapes
         )
-    elif is_tflite(model):
-        from webnn_wgpu.frontends import tflite
+    elif is_tflite(model) or is_tfjs(model):
+        from webnn_wgpu.frontends import tfjs, tflite
 
-        check_tflite_options(weights, manifest, simplify)
-        found = tflite.analyze(model, context, override_dims=dims, input_shapes=shapes)
+        check_tensorflow_options(model, weights, manifest, simplify)
+        analyze_model = tflite.analyze if is_tflite(model) else tfjs.analyze
+        found = analyze_model(model, context, override_dims=dims, input_shapes=shapes)
     else:
         from webnn_wgpu.frontends import onnx
 

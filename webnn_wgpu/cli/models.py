@@ -15,11 +15,12 @@ import click
 
 from webnn_wgpu import MLContext, WebNNError, ml
 from webnn_wgpu.frontends.images import NORMALIZATIONS, Preprocessing
+from webnn_wgpu.frontends.kinds import is_tfjs
 
 from .inputs import GivenInputs, pairs, size_of, sizes_of
 
 if TYPE_CHECKING:
-    from webnn_wgpu import Model, TfliteModel, WebNNModel
+    from webnn_wgpu import Model, TfjsModel, TfliteModel, WebNNModel
     from webnn_wgpu.api.progress import Progress
     from webnn_wgpu.frontends.stored import StoredModel
 
@@ -201,7 +202,7 @@ def values(model: Path, options: dict[str, Any]) -> GivenInputs:
 
     if not is_webnn(model) and not model.is_dir():
         # A missing package is reported before anything else is done.
-        import_module(f"webnn_wgpu.frontends.{'tflite' if is_tflite(model) else 'onnx'}")
+        import_module(f"webnn_wgpu.frontends.{'tflite' if is_tflite(model) else 'tfjs' if is_tfjs(model) else 'onnx'}")
 
     beside = model.with_name("tokenizer.json")
     return GivenInputs(
@@ -225,8 +226,8 @@ def values(model: Path, options: dict[str, Any]) -> GivenInputs:
 
 
 def is_webnn(model: Path) -> bool:
-    """Whether a file is a WebNN graph by its suffix."""
-    return model.suffix.lower() in (".webnn", ".json")
+    """Whether a file is a WebNN graph, by its suffix and, for `.json`, its content."""
+    return model.suffix.lower() in (".webnn", ".json") and not is_tfjs(model)
 
 
 def is_tflite(model: Path) -> bool:
@@ -243,12 +244,12 @@ def load_model(
     simplify: Any = None,
     progress: Progress | None = None,
     kv_cache: int | None = None,
-) -> Model | TfliteModel | WebNNModel:
+) -> Model | TfliteModel | TfjsModel | WebNNModel:
     """Load a model or a WebNN graph with the sizes and files that options gave."""
-    if kv_cache is not None and (is_tflite(model) or is_webnn(model)):
+    if kv_cache is not None and (is_tflite(model) or is_tfjs(model) or is_webnn(model)):
         raise click.BadParameter("only decoders in ONNX files have a KV cache", param_hint="--kv-cache")
-    if is_tflite(model):
-        check_tflite_options(given.weights, given.manifest, simplify)
+    if is_tflite(model) or is_tfjs(model):
+        check_tensorflow_options(model, given.weights, given.manifest, simplify)
         from webnn_wgpu.frontends.loading import load_file
 
         return load_file(model, context, fallback=fallback, override_dims=given.sizes, progress=progress)
@@ -279,7 +280,7 @@ def load_model_or_folder(
     fallback: Any = "warn",
     simplify: Any = None,
     progress: Progress | None = None,
-) -> Model | TfliteModel | WebNNModel | StoredModel:
+) -> Model | TfliteModel | TfjsModel | WebNNModel | StoredModel:
     """Load a model as `load_model` does, or a folder for browsers."""
     if not model.is_dir():
         return load_model(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
@@ -295,9 +296,9 @@ def check_onnx_options(weights: Path | None, manifest: Path | None, kind: str = 
         raise click.BadParameter(f"the weights of {kind} models are in the model", param_hint="--weights, --manifest")
 
 
-def check_tflite_options(weights: Path | None, manifest: Path | None, simplify: Any) -> None:
-    """Refuse options that TFLite models do not have."""
-    check_onnx_options(weights, manifest, "TFLite")
+def check_tensorflow_options(model: Path, weights: Path | None, manifest: Path | None, simplify: Any) -> None:
+    """Refuse options that TFLite and TensorFlow.js models do not have."""
+    check_onnx_options(weights, manifest, "TFLite" if is_tflite(model) else "TensorFlow.js")
     if simplify is not None:
         raise click.BadParameter("only ONNX models can be simplified", param_hint="--simplify")
 

@@ -17,6 +17,7 @@ from .loading import load_file
 
 if TYPE_CHECKING:
     from .onnx import Model, Simplifier
+    from .tfjs import TfjsModel
     from .tflite import TfliteModel
     from .webnn import WebNNModel
 
@@ -44,7 +45,7 @@ def convert(
     """Read a model file and write it as a file of another kind. No device is used.
 
     Args:
-        source: an ONNX or TFLite model, a `.webnn` text or its JSON form.
+        source: an ONNX, TFLite or TensorFlow.js model, a `.webnn` text or its JSON form.
         target: the file; `MLGraph.save` lists the suffixes.
         to: the kind of file, if the suffix does not tell it: webnn, json, onnx, coreml, js, html, py or dot.
         override_dims: sizes of symbolic or dynamic dimensions, by name. Others get those of `NAME.dims.json` beside the model,
@@ -137,7 +138,7 @@ def _largest(name: str) -> int:
 
 def _loaded(
     source: str | os.PathLike[str], context: MLContext, sizes: Mapping[str, int], own: Mapping[str, Any]
-) -> Model | TfliteModel | WebNNModel:
+) -> Model | TfliteModel | TfjsModel | WebNNModel:
     options = {name: value for name, value in own.items() if value is not None}
     return load_file(source, context, override_dims=sizes, **options)
 

@@ -17,11 +17,14 @@ from webnn_wgpu.api.optional import needed_by
 from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.api.tuning import TuningSource
 
+from .kinds import is_tfjs
+
 if TYPE_CHECKING:
     import onnx
 
     from .onnx import Fallback, Model, Simplifier
     from .stored import StoredModel
+    from .tfjs import TfjsModel
     from .tflite import TfliteCall, TfliteModel
     from .webnn import WebNNModel
 
@@ -124,10 +127,11 @@ def load(
     progress: Progress | None = None,
     signature: str | None = None,
     custom_operators: Mapping[str, Callable[[TfliteCall], Any]] | None = None,
-) -> Model | TfliteModel | WebNNModel | StoredModel:
+) -> Model | TfliteModel | TfjsModel | WebNNModel | StoredModel:
     """Load a model file.
 
-    Its suffix tells its kind: `.onnx` and `.pb`, `.tflite`, or `.webnn` and `.json` for a WebNN graph.
+    Its suffix tells its kind: `.onnx` and `.pb`, `.tflite`, or `.webnn` and `.json` for a WebNN graph. A `.json` file with a
+    `modelTopology` is a TensorFlow.js model.
 
     A folder that `exporters.web.write` has written is a compiled graph. It is not compiled again, so it has no options.
 
@@ -137,7 +141,7 @@ def load(
         weights: for WebNN graphs, the file of weights. By default it is searched beside the file, as `NAME.safetensors`,
             `NAME.weights`, `model.safetensors` and `model.weights`.
         manifest: for WebNN graphs, the manifest of a `.weights` file. By default it is searched too.
-        fallback: for ONNX and TFLite models: see `load_onnx`.
+        fallback: for ONNX, TFLite and TensorFlow.js models: see `load_onnx`.
         override_dims: sizes of symbolic or dynamic dimensions, by name.
         cache_size: number of sets of sizes whose graphs are kept.
         kv_cache: for ONNX models: see `load_onnx`.
@@ -188,11 +192,14 @@ def load(
     build: dict[str, Any] = {"wide_float16": wide_float16, "tuning": tuning, "progress": progress}
     if suffix != TFLITE and (signature is not None or custom_operators is not None):
         raise NotSupportedError("signature and custom_operators are for TFLite models", operator="load", got=os.fspath(path))
-    if suffix == TFLITE:
+    tfjs = suffix in WEBNN and is_tfjs(path)
+    if suffix == TFLITE or tfjs:
         if any(v is not None for v in (kv_cache, simplify, weights, manifest)):
             rule = "kv_cache, simplify, weights and manifest are for models of other kinds"
             raise NotSupportedError(rule, operator="load", got=os.fspath(path))
         own = {"fallback": fallback, "override_dims": override_dims, "cache_size": cache_size}
+        if tfjs:
+            return _load_tfjs(path, context, **own, **build)
         return _load_tflite(path, context, signature=signature, custom_operators=custom_operators, **own, **build)
     if suffix in WEBNN:
         if kv_cache is not None or simplify is not None:
@@ -225,11 +232,11 @@ def load(
 
 def load_file(
     path: str | os.PathLike[str], context: MLContext | None = None, **options: Any
-) -> Model | TfliteModel | WebNNModel:
+) -> Model | TfliteModel | TfjsModel | WebNNModel:
     """Load a model file as `load` does, and refuse folders: their graphs have kernels but no operators."""
     if Path(path).is_dir():
         raise _unknown_kind(path)
-    return cast("Model | TfliteModel | WebNNModel", load(path, context, **options))
+    return cast("Model | TfliteModel | TfjsModel | WebNNModel", load(path, context, **options))
 
 
 def _unknown_kind(path: str | os.PathLike[str]) -> NotSupportedError:
@@ -241,6 +248,15 @@ def _load_tflite(path: str | os.PathLike[str], context: MLContext | None, **opti
     def load_model(opened: Callable[[], MLContext]) -> TfliteModel:
         with needed_by("load", "tflite"):
             from .tflite import load_model
+        return load_model(path, opened, **options)
+
+    return _beside(context, load_model)
+
+
+def _load_tfjs(path: str | os.PathLike[str], context: MLContext | None, **options: Any) -> TfjsModel:
+    def load_model(opened: Callable[[], MLContext]) -> TfjsModel:
+        from .tfjs import load_model
+
         return load_model(path, opened, **options)
 
     return _beside(context, load_model)

@@ -169,7 +169,9 @@ from .indexing import (
     unsorted_segment_sum,
     upper_bound,
 )
+from .layers import LayerInfo, LayersModel
 from .losses import Reduction
+from .models import load_graph_model, load_layers_model
 from .pooling import (
     avg_pool,
     avg_pool3d,
@@ -192,6 +194,8 @@ from .variables import variable
 
 __all__ = [
     "KernelInfo",
+    "LayerInfo",
+    "LayersModel",
     "MemoryInfo",
     "ProfileInfo",
     "Reduction",
@@ -278,6 +282,8 @@ __all__ = [
     "less_equal",
     "linalg",
     "linspace",
+    "load_graph_model",
+    "load_layers_model",
     "local_response_normalization",
     "log",
     "log1p",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, TypeAlias
 
@@ -17,6 +18,7 @@ from webnn_wgpu.typing import MLOperandDescriptor, TensorData
 
 from .arenas import arenas_of
 from .checkpoints import Checkpoint, read_checkpoint, write_checkpoint
+from .compiled import CompiledStep
 from .loss_scale import LossScale
 from .optimizers import Optimizer
 from .step_graphs import (
@@ -24,6 +26,7 @@ from .step_graphs import (
     METRICS,
     Forward,
     StepGraphs,
+    buffer_name,
     check_known,
     check_names,
     fail,
@@ -48,6 +51,9 @@ class Step:
         parameters: the initial parameters by name: float32 arrays. float64 is rounded to float32.
         optimizer: the rule of the updates.
         inputs: the data type and shape of each input of the batch, by name.
+        buffers: float32 arrays by name that no gradient changes. `forward` gets them among its inputs, and gives one a new
+            content by an entry of its result with the buffer's name.
+        any_batch: whether batches may have another first size than `inputs` states. A graph is compiled for each size.
         accumulate: the number of batches of an update. The update takes the mean of their gradients. Calls in between compute
             gradients alone.
         loss_scale: the factor of the loss, for networks in float16. None is no factor.
@@ -87,6 +93,8 @@ class Step:
         optimizer: Optimizer,
         *,
         inputs: Mapping[str, MLOperandDescriptor],
+        buffers: Mapping[str, TensorData] | None = None,
+        any_batch: bool = False,
         accumulate: int = 1,
         loss_scale: LossScale | None = None,
         progress: Progress | None = None,
@@ -99,9 +107,12 @@ class Step:
         if accumulate < 1:
             fail("accumulate must be a number of batches", got=repr(accumulate), allowed="1 or above")
         self.context, self.optimizer = context, optimizer
+        held = _arrays(buffers or {})
         self._shapes = {name: array.shape for name, array in initial.items()}
         self._arenas = arenas_of(self._shapes)
-        self._inputs = dict(inputs)
+        self._inputs, self._any_batch = dict(inputs), any_batch
+        if taken := [name for name in held if name in self._shapes or name in self._inputs]:
+            fail("buffers must have names of their own", got=", ".join(map(repr, taken)))
         self._steps, self._batches = 0, 0
         self._accumulate, self._loss_scale = accumulate, loss_scale
         self._scale, self._finite_steps = loss_scale.initial if loss_scale else 1.0, 0
@@ -114,28 +125,20 @@ class Step:
             inputs=self._inputs,
             accumulates=accumulate > 1,
             scales=loss_scale is not None,
+            buffers={name: array.shape for name, array in held.items()},
         )
-        self.graph, self._metrics = self._graphs.updating(progress)
-        self._accumulating = self._graphs.accumulating(progress)[0] if accumulate > 1 else None
+        first = CompiledStep.of(self._graphs, progress)
+        self.graph = first.graph
+        self._compiled = {_shapes_of(self._inputs): first}
         self._tensors = {
             name: context.create_host_tensor([arena.size], "float32")
             for arena in self._arenas
             for name in (arena.name, *(state_name(slot, arena.name) for slot in self._graphs.slots()))
         }
-        # Inputs that `forward` does not use are not inputs of the graph.
-        self._batch = {
-            name: context.create_tensor(wanted.shape, wanted.data_type, writable=True)
-            for name, wanted in self.graph.inputs.items()
-            if name in self._inputs
-        }
+        self._buffers = {name: context.create_host_tensor(array.shape, "float32") for name, array in held.items()}
         names = self._graphs.scalars(1, 1.0, 1, first=True)
         self._scalars = {scalar_name(name): context.create_tensor([], "float32", writable=True) for name in names}
-        self._results = {
-            graph: context.create_tensor(graph.outputs[METRICS].shape, "float32", readable=True)
-            for graph in (self.graph, self._accumulating)
-            if graph is not None
-        }
-        self._write(initial)
+        self._write({**initial, **{buffer_name(name): array for name, array in held.items()}})
 
     @property
     def steps(self) -> int:
@@ -161,25 +164,42 @@ class Step:
             InvalidStateError: the context is lost, or the step was destroyed.
         """
         check_names("inputs", batch, self._inputs)
-        for name, tensor in self._batch.items():
+        compiled = self._compiled_for(batch)
+        for name, tensor in compiled.batch.items():
             self._write_tensor(name, tensor, batch[name])
         first, last = self._batches == 0, self._batches == self._accumulate - 1
         scalars = self._graphs.scalars(self._steps + 1, self._scale, self._accumulate, first=first)
         for name, value in scalars.items():
             self.context.write_tensor(self._scalars[scalar_name(name)], value)
-        graph = self.graph if last else self._accumulating
+        graph = compiled.graph if last else compiled.accumulating
         assert graph is not None
-        tensors = {**self._batch, **self._tensors, **self._scalars}
+        kept = {**self._tensors, **self._buffers}
+        tensors = {**compiled.batch, **kept, **self._scalars}
         used = {name: tensors[name] for name in graph.inputs}
-        results = self._results[graph]
-        updated = {updated_name(name): tensor for name, tensor in self._tensors.items() if updated_name(name) in graph.outputs}
+        results = compiled.results[graph]
+        updated = {updated_name(name): tensor for name, tensor in kept.items() if updated_name(name) in graph.outputs}
         self.context.dispatch(graph, used, {**updated, METRICS: results})
         self._batches = 0 if last else self._batches + 1
         # The graph that adds up gradients has no flag of finite ones at the end.
-        found = dict(zip(self._metrics, self.context.read_tensor(results).tolist(), strict=False))
+        found = dict(zip(compiled.metrics, self.context.read_tensor(results).tolist(), strict=False))
         if last:
             self._count(finite=bool(found.pop(FINITE, 1.0)))
         return found
+
+    def _compiled_for(self, batch: Mapping[str, TensorData]) -> CompiledStep:
+        """Return the graphs for the shapes of a batch, compiled on first use."""
+        if not self._any_batch:
+            return next(iter(self._compiled.values()))
+        inputs = {name: {**wanted} for name, wanted in self._inputs.items()}
+        for name, wanted in inputs.items():
+            shape, declared = np.shape(batch[name]), _shape_of(wanted)
+            if len(shape) == len(declared) and shape[1:] == declared[1:]:
+                wanted["shape"] = list(shape)
+        key = _shapes_of(inputs)
+        if key not in self._compiled:
+            graphs = replace(self._graphs, inputs=inputs)
+            self._compiled[key] = CompiledStep.of(graphs, None)
+        return self._compiled[key]
 
     def _count(self, *, finite: bool) -> None:
         """Count an update, or one that was left out, and adapt the factor of the loss."""
@@ -195,6 +215,10 @@ class Step:
             found.update(arena.arrays(self.context.read_tensor(self._tensors[arena.name])))
         return {name: found[name].copy() for name in self._shapes}
 
+    def buffers(self) -> dict[str, Array]:
+        """Return the present buffers by name, as float32 arrays on the host."""
+        return {name: np.array(self.context.read_tensor(tensor)) for name, tensor in self._buffers.items()}
+
     def set_parameters(self, parameters: Mapping[str, TensorData]) -> None:
         """Replace parameters. The states of the optimizer and the number of steps stay.
 
@@ -209,7 +233,7 @@ class Step:
         self._write(arrays)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters, states of the optimizer and the number of steps to a safetensors file.
+        """Write parameters, buffers, states of the optimizer and the number of steps to a safetensors file.
 
         The parameters have their own names in the file, and the states names like `optimizer/velocity/weight`.
 
@@ -224,6 +248,7 @@ class Step:
             got = f"{self._batches} of {self._accumulate} batches"
             raise InvalidStateError("save must follow an update", operator="Step", got=got, hint="Call the step first")
         tensors = self.parameters()
+        tensors.update({buffer_name(name): array for name, array in self.buffers().items()})
         for arena, slot in itertools.product(self._arenas, self.optimizer.slots):
             states = arena.arrays(self.context.read_tensor(self._tensors[state_name(slot, arena.name)]))
             tensors.update({state_name(slot, name): array.copy() for name, array in states.items()})
@@ -261,9 +286,9 @@ class Step:
 
     def destroy(self) -> None:
         """Free the graph and all tensors. Further calls have no effect."""
-        for graph in self._results:
-            graph.destroy()
-        for tensors in (self._tensors, self._batch, self._scalars, self._results):
+        for compiled in self._compiled.values():
+            compiled.destroy()
+        for tensors in (self._tensors, self._buffers, self._scalars):
             for tensor in tensors.values():
                 tensor.destroy()
 
@@ -282,7 +307,8 @@ class Step:
     def _all_shapes(self) -> Mapping[str, tuple[int, ...]]:
         """Return the shapes of the parameters and their states by name."""
         states = itertools.product(self.optimizer.slots, self._shapes.items())
-        return {**self._shapes, **{state_name(slot, name): shape for slot, (name, shape) in states}}
+        buffers = {buffer_name(name): tuple(tensor.shape) for name, tensor in self._buffers.items()}
+        return {**self._shapes, **buffers, **{state_name(slot, name): shape for slot, (name, shape) in states}}
 
     def _write(self, arrays: Mapping[str, Array]) -> None:
         """Replace parameters and states by name."""
@@ -300,12 +326,23 @@ class Step:
             for name, part in arena.arrays(whole).items():
                 part[...] = arrays.get(named[name], part)
             self.context.write_tensor(tensor, whole)
+        for name, tensor in self._buffers.items():
+            if buffer_name(name) in arrays:
+                self.context.write_tensor(tensor, arrays[buffer_name(name)])
 
     def _write_tensor(self, name: str, tensor: MLTensor, data: TensorData) -> None:
         try:
             self.context.write_tensor(tensor, data)
         except WebNNError as error:
             raise error.named("Step", name) from None
+
+
+def _shapes_of(inputs: Mapping[str, MLOperandDescriptor]) -> tuple[tuple[int, ...], ...]:
+    return tuple(map(_shape_of, inputs.values()))
+
+
+def _shape_of(wanted: MLOperandDescriptor) -> tuple[int, ...]:
+    return tuple(wanted.get("shape", wanted.get("dimensions", ())))
 
 
 def _arrays(parameters: Mapping[str, TensorData]) -> dict[str, Array]:

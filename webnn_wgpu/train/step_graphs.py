@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias
 
 from webnn_wgpu import MLContext, MLGraph, MLGraphBuilder, MLOperand, MLTypeError
@@ -40,6 +40,7 @@ class StepGraphs:
         inputs: the data type and shape of each input of the batch.
         accumulates: whether gradients of several batches are added up.
         scales: whether the loss has a scale.
+        buffers: the shapes of the tensors that `forward` gives new contents.
     """
 
     context: MLContext
@@ -50,6 +51,7 @@ class StepGraphs:
     inputs: Mapping[str, MLOperandDescriptor]
     accumulates: bool = False
     scales: bool = False
+    buffers: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
     def slots(self) -> Sequence[str]:
         """Return the states of each parameter, those that no checkpoint has included."""
@@ -97,6 +99,8 @@ class StepGraphs:
             results = {arena.name: (updated, whole)}
             results |= {state_name(slot, arena.name): (after[slot], state[slot]) for slot in self.optimizer.slots}
             updates |= {name: new if finite is None else new.where(finite, old) for name, (new, old) in results.items()}
+        for name, new in network.buffers.items():
+            updates[name] = new if finite is None else new.where(finite, network.held[name])
         return self._built(b, metrics, updates, progress), list(metrics)
 
     def accumulating(self, progress: Progress | None) -> tuple[MLGraph, Sequence[str]]:
@@ -124,6 +128,8 @@ class _Network:
         metrics: the loss and the metrics.
         wholes: the parameters, by arena.
         gradients: their gradients.
+        held: the buffers.
+        buffers: the next contents of those that `forward` changes.
     """
 
     def __init__(self, b: MLGraphBuilder, graphs: StepGraphs) -> None:
@@ -137,8 +143,14 @@ class _Network:
             for name, part in arena.split(b, whole.operand).items()
         }
         parameters = {name: split[name] for name in graphs.shapes}
+        self.held = {name: Quantity(b, b.input(name, shape, "float32")) for name, shape in graphs.buffers.items()}
+        inputs |= {name: held.operand for name, held in self.held.items()}
         results = graphs.forward(b, _Named("parameters", parameters), _Named("inputs", inputs))
-        self.metrics = _checked_metrics({LOSS: results} if isinstance(results, MLOperand) else results)
+        found = {LOSS: results} if isinstance(results, MLOperand) else results
+        if isinstance(found, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
+            self.buffers = {name: Quantity(b, _checked_buffer(found[name], self.held[name])) for name in self.held if name in found}
+            found = {name: operand for name, operand in found.items() if name not in self.held}
+        self.metrics = _checked_metrics(found)
         loss = self.metrics[LOSS]
         # A seed scales all gradients, and leaves the loss itself as it is.
         seed = b.cast(self.scalar("loss_scale").operand, loss.data_type) if graphs.scales else None
@@ -174,6 +186,11 @@ def state_name(slot: str, parameter: str) -> str:
     return f"optimizer/{slot}/{parameter}"
 
 
+def buffer_name(name: str) -> str:
+    """Return the name of a buffer in checkpoints."""
+    return f"step/buffer/{name}"
+
+
 def updated_name(name: str) -> str:
     """Return the name of the output that is the next content of a tensor."""
     return f"next/{name}"
@@ -200,6 +217,13 @@ def check_names(kind: str, given: Mapping[str, Any], known: Mapping[str, Any]) -
     check_known(kind, given, known)
     if missing := [name for name in known if name not in given]:
         fail(f"{kind} must be complete", got=f"no {', '.join(map(repr, missing))}", allowed=", ".join(map(repr, known)))
+
+
+def _checked_buffer(operand: MLOperand, held: Quantity) -> MLOperand:
+    """Return the next content of a buffer, which must have the shape of the last."""
+    if operand.shape != held.operand.shape or operand.data_type != "float32":
+        fail("buffers must keep their data type and shape", got=repr(operand), allowed=repr(held.operand))
+    return operand
 
 
 def _checked_metrics(metrics: Operands) -> Operands:

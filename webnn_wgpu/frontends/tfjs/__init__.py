@@ -2,6 +2,5 @@
 
 from .analysis import analyze
 from .model import TfjsModel, load_model
-from .reading import is_tfjs
 
-__all__ = ["TfjsModel", "analyze", "is_tfjs", "load_model"]
+__all__ = ["TfjsModel", "analyze", "load_model"]

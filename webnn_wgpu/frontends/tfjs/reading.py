@@ -15,28 +15,12 @@ import numpy as np
 
 from webnn_wgpu import NotSupportedError
 
+from ..kinds import MOST_TEXT
 from .contents import DTYPES, GRAPH, LAYERS, Quantization, Shard, TfjsFile, WeightRecord, bytes_of
 
 MOST_RANK = 16
 """The maximum number of dimensions of a tensor."""
-MOST_TEXT = 1 << 28
-"""The maximum size of model.json, in bytes."""
 STORED = {"uint8", "uint16", "float16"}
-
-
-def is_tfjs(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is the model.json of TensorFlow.js, by its content."""
-    place = Path(path)
-    if not place.is_file() or place.stat().st_size > MOST_TEXT:
-        return False
-    data = place.read_bytes()
-    if b'"modelTopology"' not in data:
-        return False
-    try:
-        document: Any = json.loads(data)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(document, dict) and "modelTopology" in document
 
 
 def read(path: str | os.PathLike[str]) -> TfjsFile:

@@ -21,7 +21,7 @@ def batch_normalization(call: LayerCall) -> MLOperand:
     scale = call.weight("gamma", size) if call.flag("scale", True) else None
     bias = call.weight("beta", size) if call.flag("center", True) else None
     mean, variance = call.weight("moving_mean", size), call.weight("moving_variance", size)
-    if call.training is None or not call.flag("trainable", True):
+    if call.training is None:
         return b.batch_normalization(x, mean, variance, scale=scale, bias=bias, axis=axis, epsilon=epsilon)
     others = [d for d in range(len(x.shape)) if d != axis]
     wide = [x.shape[axis] if d == axis else 1 for d in range(len(x.shape))]
