@@ -25,6 +25,7 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
+    is_tfjs,
     is_webnn,
     json_option,
     load_model,
@@ -200,8 +201,8 @@ def other(against: str | None, given: GivenInputs, read: Mapping[str, Any]) -> t
 
 
 def _as_onnx(model: Path, given: GivenInputs, feeds: Mapping[str, Array]) -> Any:
-    """Return a model for onnxruntime: the path of an ONNX model, or the bytes of the model that a WebNN graph is written as."""
-    if not is_webnn(model):
+    """Return a model for onnxruntime: the path of an ONNX model, or the bytes of the model that another one is written as."""
+    if not (is_webnn(model) or is_tfjs(model)):
         return str(model)
     from webnn_wgpu.exporters.onnx import to_onnx
 

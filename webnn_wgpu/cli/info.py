@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,11 +142,9 @@ def _analyzed(
             model, context, weights=weights, manifest=manifest, override_dims={**sidecar(model), **dims}, input_shapes=shapes
         )
     elif is_tflite(model) or is_tfjs(model):
-        from webnn_wgpu.frontends import tfjs, tflite
-
         check_tensorflow_options(model, weights, manifest, simplify)
-        analyze_model = tflite.analyze if is_tflite(model) else tfjs.analyze
-        found = analyze_model(model, context, override_dims=dims, input_shapes=shapes)
+        frontend = import_module(f"webnn_wgpu.frontends.{'tflite' if is_tflite(model) else 'tfjs'}")
+        found = frontend.analyze(model, context, override_dims=dims, input_shapes=shapes)
     else:
         from webnn_wgpu.frontends import onnx
 

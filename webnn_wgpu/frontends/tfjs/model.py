@@ -113,7 +113,13 @@ class Entry:
             )
             for name, shape, dtype in specs
         )
-        self.outputs = tuple(ValueInfo(value.name, None, np.dtype(np.void)) for value in self.graph.outputs)
+        given = set(self.graph.inputs)
+        layers = file.kind == LAYERS
+        # Layers compute floats. What a graph model computes is known once it is lowered.
+        self.outputs = tuple(
+            ValueInfo(value.name, None, np.dtype(np.float32 if layers and value not in given else np.void))
+            for value in self.graph.outputs
+        )
 
 
 def entry_of(file: TfjsFile) -> Entry:
