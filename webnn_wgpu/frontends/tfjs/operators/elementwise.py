@@ -146,8 +146,8 @@ def div(call: TfjsCall) -> Result:
 
 @lowers("FloorDiv")
 def floor_division(call: TfjsCall) -> Result:
-    """Quotients rounded down."""
-    return floor_div(call, *numbers(call, 0, 1))
+    """Quotients rounded down, as int32 of floats too."""
+    return call.cast(floor_div(call, *numbers(call, 0, 1)), "int32")
 
 
 @lowers("DivNoNan")
