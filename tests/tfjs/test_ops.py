@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import webnn_wgpu.tfjs as tf
-from tests.tfjs.cases import Case, cases, snake, with_tensors
+from tests.tfjs.calls import Case, cases, snake, with_tensors
 from webnn_wgpu import eager
 
 CLOSE = {"rtol": 2e-5, "atol": 2e-6}

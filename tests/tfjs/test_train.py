@@ -12,7 +12,7 @@ import pytest
 import webnn_wgpu as wn
 import webnn_wgpu.tfjs as tf
 from tests.optional import TFJS
-from tests.tfjs.cases import snake
+from tests.tfjs.calls import snake
 from webnn_wgpu import eager
 
 if TYPE_CHECKING:
