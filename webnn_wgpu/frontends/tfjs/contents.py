@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from webnn_wgpu import NotSupportedError
+from webnn_wgpu import NotSupportedError, WebNNError
 
 from ..common.held import Array, DType
 
 LAYERS, GRAPH = "layers-model", "graph-model"
+
+BROKEN = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, ZeroDivisionError, RecursionError)
+"""Errors of Python that entries of the wrong kind cause."""
 
 DTYPES: Mapping[str, DType] = {
     "float32": np.dtype(np.float32),
@@ -108,6 +112,26 @@ class TfjsFile:
             return np.frombuffer(data, record.dtype).reshape(record.shape)
         stored = np.frombuffer(data, record.quantization.dtype)
         return dequantized(stored, record.quantization, record.dtype).reshape(record.shape)
+
+
+@contextmanager
+def checked(name: str, part: str) -> Generator[None]:
+    """Refuse a file with entries of the wrong kind.
+
+    Args:
+        name: the name of the model.
+        part: the part of the file that the block reads.
+
+    Raises:
+        NotSupportedError: an entry is of the wrong kind.
+    """
+    try:
+        yield
+    except BROKEN as error:
+        # The package's errors are errors of Python too.
+        if isinstance(error, WebNNError):
+            raise
+        raise NotSupportedError(f"{name}: {part} is broken: {type(error).__name__}: {error}") from error
 
 
 def dequantized(stored: Array, quantization: Quantization, dtype: DType) -> Array:

@@ -10,7 +10,7 @@ from webnn_wgpu import NotSupportedError
 
 from ..common.held import DType
 from .call import TYPES, NodeFacts, text_of, type_of
-from .contents import TfjsFile
+from .contents import TfjsFile, checked
 from .frames import FLOW, structured
 from .raw import RawNode, Reference, reference
 from .tensors import TfjsGraph, TfjsNode, TfjsValue
@@ -59,7 +59,8 @@ def read_graph(file: TfjsFile) -> GraphModel:
     Raises:
         NotSupportedError: a broken graph. The message has the file and the culprit.
     """
-    return _Reader(file).model()
+    with checked(file.name, "modelTopology"):
+        return _Reader(file).model()
 
 
 @dataclass

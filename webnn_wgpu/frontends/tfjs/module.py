@@ -13,11 +13,8 @@ from ..common.held import Array
 from ..common.module import ModelModule
 from ..common.stages import ValueNeeded
 from ..description import Placed
-from .contents import TfjsFile
+from .contents import BROKEN, TfjsFile
 from .tensors import TfjsNode, TfjsValue
-
-BROKEN = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, ZeroDivisionError, RecursionError)
-"""Errors of Python that a broken file may cause in a lowering function."""
 
 
 class TfjsModule(ModelModule[TfjsValue, TfjsNode]):

@@ -16,7 +16,7 @@ import numpy as np
 from webnn_wgpu import NotSupportedError
 
 from ..kinds import MOST_TEXT
-from .contents import DTYPES, GRAPH, LAYERS, Quantization, Shard, TfjsFile, WeightRecord, bytes_of
+from .contents import DTYPES, GRAPH, LAYERS, Quantization, Shard, TfjsFile, WeightRecord, bytes_of, checked
 
 MOST_RANK = 16
 """The maximum number of dimensions of a tensor."""
@@ -57,8 +57,9 @@ def read_document(name: str, document: Any, folder: Path) -> TfjsFile:
     if found not in (LAYERS, GRAPH):
         _fail(name, f"format {found!r}; allowed: {LAYERS}, {GRAPH}")
     weights: dict[str, WeightRecord] = {}
-    for number, group in enumerate(_list(name, model.get("weightsManifest"), "weightsManifest")):
-        _read_group(name, f"weightsManifest[{number}]", group, folder, weights)
+    with checked(name, "weightsManifest"):
+        for number, group in enumerate(_list(name, model.get("weightsManifest"), "weightsManifest")):
+            _read_group(name, f"weightsManifest[{number}]", group, folder, weights)
     return TfjsFile(name=name, kind=found, topology=topology, document=model, weights=weights)
 
 
@@ -94,7 +95,7 @@ def _read_weight(model: str, where: str, entry: Any, shards: list[Shard], start:
     if type_name == "string":
         size, strings = _strings(model, culprit, shards, start, elements, left)
         return WeightRecord(name=name, shape=shape, dtype=None, shards=shards, start=start, size=size, strings=strings)
-    if type_name not in DTYPES:
+    if not isinstance(type_name, str) or type_name not in DTYPES:
         _fail(model, f"{culprit} has the dtype {type_name!r}; allowed: {', '.join(DTYPES)}, string")
     dtype = DTYPES[type_name]
     quantization = _quantization(model, culprit, content.get("quantization"), type_name)

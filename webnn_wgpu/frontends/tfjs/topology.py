@@ -11,6 +11,7 @@ import numpy as np
 from webnn_wgpu import NotSupportedError
 
 from ..common.held import DType
+from .contents import checked
 from .tensors import TfjsGraph, TfjsNode, TfjsValue
 
 MODELS = frozenset({"Sequential", "Model", "Functional"})
@@ -57,21 +58,22 @@ def read_topology(name: str, topology: Mapping[str, Any]) -> Topology:
     """
     content = topology.get("model_config", topology)
     kind, config = (content.get("class_name"), content.get("config")) if isinstance(content, dict) else (None, None)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    if kind not in MODELS:
+    if not isinstance(kind, str) or kind not in MODELS:
         raise NotSupportedError(f"{name}: a model of the class {kind!r}; allowed: {', '.join(sorted(MODELS))}")
     config = {"layers": config} if isinstance(config, list) else config  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(config, dict):
         raise NotSupportedError(f"{name}: the model has no configuration")
     reader = _Reader(name)
-    graph = reader.model(cast("str", kind), cast("dict[str, Any]", config), 0)
-    graph = _unique(graph)
+    with checked(name, "modelTopology"):
+        graph = _unique(reader.model(cast("str", kind), cast("dict[str, Any]", config), 0))
     names = [value.name for value in graph.outputs]
     return Topology(kind=cast("str", kind), config=cast("dict[str, Any]", config), graph=graph, inputs=reader.specs(graph), names=names)
 
 
 def read_model(name: str, kind: str, config: Mapping[str, Any]) -> TfjsGraph:
     """Return the layers of a model within a layer."""
-    return _Reader(name).model(kind, config, 1)
+    with checked(name, "the model inside"):
+        return _Reader(name).model(kind, config, 1)
 
 
 def _unique(graph: TfjsGraph) -> TfjsGraph:
