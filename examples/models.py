@@ -1,4 +1,5 @@
-"""Small ONNX models with seeded weights, made with `onnx.helper`, and a TFLite model: what the examples run.
+"""Small ONNX models with seeded weights, made with `onnx.helper`, a TFLite and a TensorFlow.js model: what
+the examples run.
 
     python examples/models.py DIR
 
@@ -9,6 +10,7 @@ weights are random.
 from __future__ import annotations
 
 import base64
+import json
 import os
 import sys
 import tempfile
@@ -339,6 +341,38 @@ def tflite_classifier() -> str:
     path = Path(tempfile.mkdtemp()) / "colors.tflite"
     path.write_bytes(zlib.decompress(base64.b64decode(_TFLITE_CLASSIFIER)))
     return str(path)
+
+
+def tfjs_layers() -> str:
+    """Write a TensorFlow.js layers model, 4 numbers to 2 through 8 hidden ones, and return the path of its model.json."""
+    folder = Path(tempfile.mkdtemp()) / "net"
+    folder.mkdir()
+    random = np.random.default_rng(1)
+    layers: list[dict[str, object]] = []
+    weights: list[dict[str, object]] = []
+    data = b""
+    for name, inputs, units, activation in (("hidden", 4, 8, "tanh"), ("scores", 8, 2, "linear")):
+        config: dict[str, object] = {
+            "name": name,
+            "units": units,
+            "activation": activation,
+            "use_bias": True,
+            "trainable": True,
+        }
+        if not layers:
+            config["batch_input_shape"] = [None, inputs]
+        layers.append({"class_name": "Dense", "config": config})
+        for kind, shape in (("kernel", (inputs, units)), ("bias", (units,))):
+            weights.append({"name": f"{name}/{kind}", "shape": list(shape), "dtype": "float32"})
+            data += (random.standard_normal(shape) / 2).astype(np.float32).tobytes()
+    document = {
+        "format": "layers-model",
+        "modelTopology": {"class_name": "Sequential", "config": {"name": "net", "layers": layers}},
+        "weightsManifest": [{"paths": ["weights.bin"], "weights": weights}],
+    }
+    (folder / "weights.bin").write_bytes(data)
+    (folder / "model.json").write_text(json.dumps(document))
+    return str(folder / "model.json")
 
 
 def shared_files(*names: str) -> list[str]:

@@ -46,6 +46,7 @@ from .core.errors import (
 
 if TYPE_CHECKING:
     from . import exporters as exporters
+    from . import tfjs as tfjs
     from . import train as train
     from .frontends.converting import convert
     from .frontends.hub import Hub
@@ -76,7 +77,7 @@ _FRONTENDS = {
 if not TYPE_CHECKING:  # of which type checkers would conclude that the module has any name
 
     def __getattr__(name: str) -> Any:
-        if name in ("exporters", "train"):
+        if name in ("exporters", "tfjs", "train"):
             return import_module(f".{name}", __name__)
         if name not in _FRONTENDS:
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -150,7 +150,11 @@ def integers(w: Writer) -> list[str]:
     found += [w.node("Cast", a, DstT="DT_FLOAT"), w.node("Cast", a, DstT="DT_BOOL"), w.node("Sum", a, w.constant([1], "int32"))]
     flag = w.node("Greater", a, b)
     found += [w.node("LogicalNot", flag), w.node("LogicalAnd", flag, w.node("Less", a, w.constant(8, "int32")))]
-    found += [w.node("SelectV2", flag, a, b), w.node("All", flag, w.constant([1], "int32")), w.node("Any", flag, w.constant([0], "int32"))]
+    found += [
+        w.node("SelectV2", flag, a, b),
+        w.node("All", flag, w.constant([1], "int32")),
+        w.node("Any", flag, w.constant([0], "int32")),
+    ]
     return [*found, w.node("OneHot", a, w.constant(6, "int32"), w.constant(2.0), w.constant(-1.0), T="DT_FLOAT", axis=-1)]
 
 
@@ -274,7 +278,10 @@ def condition(w: Writer) -> list[str]:
     up = w.function("up", 1, lambda nodes, a: [w.node("Exp", a, nodes=nodes) + ":y:0"])
     down = w.function("down", 1, lambda nodes, a: [w.node("Neg", a, nodes=nodes) + ":y:0"])
     known = w.node("Less", w.constant(1.0), w.constant(2.0))
-    return [w.node("If", flag, x, then_branch=up, else_branch=down), w.node("StatelessIf", known, x, then_branch=down, else_branch=up)]
+    return [
+        w.node("If", flag, x, then_branch=up, else_branch=down),
+        w.node("StatelessIf", known, x, then_branch=down, else_branch=up),
+    ]
 
 
 def _while(w: Writer, start: str, limit: str, x: str, name: str) -> str:
@@ -363,7 +370,9 @@ def lists(w: Writer) -> list[str]:
             return [w.node("AddV2", i, f"{one}:output:0", nodes=nodes) + ":z:0", n, f"{after}:output_handle:0", src]
 
         zero = w.constant(0, "int32")
-        loop = w.node("While", zero, limit, reserved, source, cond=w.function(f"{name}c", 4, cond), body=w.function(f"{name}b", 4, body))
+        loop = w.node(
+            "While", zero, limit, reserved, source, cond=w.function(f"{name}c", 4, cond), body=w.function(f"{name}b", 4, body)
+        )
         found.append(w.node("TensorListStack", f"{loop}:2", w.constant([2], "int32"), element_dtype="DT_FLOAT", num_elements=4))
     return found
 
@@ -406,5 +415,7 @@ if __name__ == "__main__":
     for each in GRAPHS:
         target = Path(sys.argv[1]) / each
         written = write(each, target)
-        inputs = {n: {"shape": a.shape, "dtype": str(a.dtype), "data": a.reshape(-1).tolist()} for n, a in written.inputs.items()}
+        inputs = {
+            n: {"shape": a.shape, "dtype": str(a.dtype), "data": a.reshape(-1).tolist()} for n, a in written.inputs.items()
+        }
         (target / "inputs.json").write_text(json.dumps(inputs))

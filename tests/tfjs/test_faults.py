@@ -52,7 +52,10 @@ def _node(index: int, **changed: Any) -> Change:
 
 
 GRAPH_FAULTS: dict[str, tuple[Change, str]] = {
-    "shape beyond the file": (_weight(shape=[1 << 20, 1 << 20]), "weight 'const_0' of shape .* needs .* bytes, but weights.bin has"),
+    "shape beyond the file": (
+        _weight(shape=[1 << 20, 1 << 20]),
+        "weight 'const_0' of shape .* needs .* bytes, but weights.bin has",
+    ),
     "negative size": (_weight(shape=[-1, 5]), "weight 'const_0' has the shape"),
     "many dimensions": (_weight(shape=[1] * 40), "at most 16 sizes"),
     "strings beyond the file": (_weight(dtype="string", shape=[1 << 40]), "strings, but the files have"),
@@ -75,7 +78,10 @@ GRAPH_FAULTS: dict[str, tuple[Change, str]] = {
     "cycle": (lambda d: d["modelTopology"]["node"][-1].update(input=[d["modelTopology"]["node"][-1]["name"]] * 2), "cycle"),
     "no format": (lambda d: d.update(format="none"), "format 'none'"),
     "manifest of another kind": (lambda d: d.update(weightsManifest=3), "weightsManifest is not a list"),
-    "huge result": (lambda d: d["modelTopology"]["node"][0]["attr"]["shape"]["shape"].update(dim=[{"size": "1000000000"}, {"size": "4"}]), "elements|memory|buffer"),  # fmt: skip
+    "huge result": (
+        lambda d: d["modelTopology"]["node"][0]["attr"]["shape"]["shape"].update(dim=[{"size": "1000000000"}, {"size": "4"}]),
+        "elements|memory|buffer",
+    ),  # fmt: skip
 }
 
 
@@ -95,7 +101,9 @@ def test_broken_graph_models_are_refused(fault: str, tmp_path: Path) -> None:
 def test_functions_that_call_themselves_are_refused(tmp_path: Path, context: wn.MLContext) -> None:
     def change(document: dict[str, Any]) -> None:
         functions = document["modelTopology"]["library"]["function"]
-        functions[0]["nodeDef"].append({"name": "again", "op": functions[0]["signature"]["name"], "input": ["arg0"], "attr": {}})
+        functions[0]["nodeDef"].append(
+            {"name": "again", "op": functions[0]["signature"]["name"], "input": ["arg0"], "attr": {}}
+        )
 
     with pytest.raises(wn.NotSupportedError, match="calls itself"):
         wn.load(_graph(tmp_path, change, "condition"), context)
@@ -136,7 +144,9 @@ def test_broken_layers_models_are_refused(fault: str, tmp_path: Path) -> None:
     path = _layers(tmp_path, change, "nested model")
     with wn.ml.create_context(backend="reference") as context, pytest.raises(wn.WebNNError, match=message) as error:
         with wn.load(path, context) as model:
-            model.run({i.name: np.zeros([d if isinstance(d, int) else 2 for d in i.shape or ()], i.dtype) for i in model.inputs})
+            model.run(
+                {i.name: np.zeros([d if isinstance(d, int) else 2 for d in i.shape or ()], i.dtype) for i in model.inputs}
+            )
     assert tmp_path.name in str(error.value)
 
 

@@ -100,9 +100,7 @@ MODELS = TFJS.folder()
 
 
 @pytest.mark.skipif(MODELS is None, reason="no TensorFlow.js models in ../shared")
-@pytest.mark.parametrize(
-    "name", json.loads((MODELS / "models" / "index.json").read_text()) if MODELS is not None else ["none"]
-)
+@pytest.mark.parametrize("name", json.loads((MODELS / "models" / "index.json").read_text()) if MODELS is not None else ["none"])
 def test_models_of_others(name: str, context: wn.MLContext) -> None:
     assert MODELS is not None
     folder = MODELS / "models"

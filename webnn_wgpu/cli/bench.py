@@ -256,7 +256,11 @@ def measure(
             "webnn_wgpu": __version__,
             "wgpu": metadata.version("wgpu"),
             "numpy": np.__version__,
-            **({} if is_webnn(path) or is_tflite(path) or is_tfjs(path) or path.is_dir() else {"onnx": metadata.version("onnx")}),
+            **(
+                {}
+                if path.is_dir() or any(kind(path) for kind in (is_webnn, is_tflite, is_tfjs))
+                else {"onnx": metadata.version("onnx")}
+            ),
             "python": platform.python_version(),
             "platform": platform.platform(),
         },

@@ -30,11 +30,13 @@ EXAMPLES = {
     "check": (
         "webnn-wgpu check model.onnx",
         "webnn-wgpu check model.onnx --all --fallback host",
+        "webnn-wgpu check model.json                      # a TensorFlow.js model",
     ),
     "convert": (
         "webnn-wgpu convert model.onnx model.webnn",
         "webnn-wgpu convert model.onnx page.mjs --weights safetensors",
         "webnn-wgpu convert graph.webnn - --to py         # print a program",
+        "webnn-wgpu convert model.json model.onnx         # from TensorFlow.js",
     ),
     "demo": (
         "webnn-wgpu demo",

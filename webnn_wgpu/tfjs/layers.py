@@ -164,7 +164,11 @@ class LayersModel:
     # graphs ---------------------------------------------------------------------------------------------------------
 
     def network(
-        self, builder: MLGraphBuilder, weights: Mapping[str, MLOperand], inputs: Sequence[MLOperand], key: MLOperand | None = None
+        self,
+        builder: MLGraphBuilder,
+        weights: Mapping[str, MLOperand],
+        inputs: Sequence[MLOperand],
+        key: MLOperand | None = None,
     ) -> tuple[list[MLOperand], dict[str, MLOperand]]:
         """Add the layers to a graph.
 
@@ -210,7 +214,9 @@ class LayersModel:
         found: list[Array] = []
         for spec, value in zip(self.inputs, values, strict=True):
             array = np.asarray(value, spec.dtype)
-            fits = array.ndim == len(spec.shape) and all(d in (None, n) for d, n in zip(spec.shape[1:], array.shape[1:], strict=True))
+            fits = array.ndim == len(spec.shape) and all(
+                d in (None, n) for d, n in zip(spec.shape[1:], array.shape[1:], strict=True)
+            )
             if not fits or not array.size or len(array) != len(values[0]):
                 allowed = f"{spec.name}: {list(spec.shape)}"
                 raise MLTypeError(f"wrong shape of {what}", operator="predict", got=str(list(array.shape)), allowed=allowed)
@@ -364,5 +370,3 @@ class LayersModel:
 
 def _is_list_of_arrays(given: Any) -> bool:
     return isinstance(given, list | tuple) and len(given) == 1 and isinstance(given[0], np.ndarray)  # pyright: ignore[reportUnknownArgumentType]
-
-

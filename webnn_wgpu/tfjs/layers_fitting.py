@@ -121,7 +121,9 @@ def _by_output(value: Any, names: Sequence[str], what: str) -> list[Any]:
         return [value] * len(names)
     values: list[Any] = list(value) if isinstance(value, list | tuple) else [value]  # pyright: ignore[reportUnknownArgumentType]
     if len(values) != len(names):
-        raise MLTypeError(f"{what} must have an entry for each output", operator="compile", got=str(len(values)), allowed=str(len(names)))
+        raise MLTypeError(
+            f"{what} must have an entry for each output", operator="compile", got=str(len(values)), allowed=str(len(names))
+        )
     return values
 
 
@@ -184,7 +186,9 @@ class Fit:
                     found["loss"] = b.add(found["loss"], b.mul(size, b.constant("float32", factor)))
         return {**found, **{f"fixed/{n}": value for n, value in updates.items()}}
 
-    def step(self, inputs: Sequence[Array], targets: Sequence[Array], draw: np.random.Generator | None = None) -> dict[str, float]:
+    def step(
+        self, inputs: Sequence[Array], targets: Sequence[Array], draw: np.random.Generator | None = None
+    ) -> dict[str, float]:
         """Train with one batch."""
         if len(inputs[0]) != len(targets[0]):
             raise MLTypeError("x and y must have as many rows", operator="fit", got=f"{len(inputs[0])} and {len(targets[0])}")
@@ -233,7 +237,10 @@ class Fit:
             if validation is not None:
                 self._model.forget_predictions()
                 x, y = validation
-                logs |= {f"val_{n}": v for n, v in evaluate(x, y[0] if isinstance(y, list) and len(y) == 1 else y, batch_size).items()}  # pyright: ignore[reportUnknownArgumentType]
+                logs |= {
+                    f"val_{n}": v
+                    for n, v in evaluate(x, y[0] if isinstance(y, list) and len(y) == 1 else y, batch_size).items()
+                }  # pyright: ignore[reportUnknownArgumentType]
             found.epoch.append(epoch)
             for name, value in logs.items():
                 found.history.setdefault(name, []).append(value)

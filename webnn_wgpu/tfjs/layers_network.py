@@ -93,7 +93,9 @@ def _places(kind: str, path: str, config: Mapping[str, Any]) -> Iterator[tuple[s
 
 def regularizer_of(config: Mapping[str, Any], weight: str) -> tuple[float, float]:
     """Return the factors of absolute values and of squares of a weight in the loss."""
-    name = {"recurrent_kernel": "recurrent", "depthwise_kernel": "depthwise", "pointwise_kernel": "pointwise"}.get(weight, weight)
+    name = {"recurrent_kernel": "recurrent", "depthwise_kernel": "depthwise", "pointwise_kernel": "pointwise"}.get(
+        weight, weight
+    )
     entry: Any = config.get(f"{name}_regularizer")
     own: Any = entry.get("config") if isinstance(entry, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     if not isinstance(own, dict):

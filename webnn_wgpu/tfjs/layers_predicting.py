@@ -44,7 +44,9 @@ class Predictor:
             parts.append([found[f"output/{i}"] for i in range(len(self._model.outputs))])
         return [np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*parts, strict=True)]
 
-    def evaluate(self, compiled: Compiled, inputs: Sequence[Array], targets: Sequence[Array], batch_size: int) -> dict[str, float]:
+    def evaluate(
+        self, compiled: Compiled, inputs: Sequence[Array], targets: Sequence[Array], batch_size: int
+    ) -> dict[str, float]:
         """Return loss and metrics, the means over batches by their sizes."""
         if len(inputs[0]) != len(targets[0]):
             raise MLTypeError("x and y must have as many rows", operator="evaluate", got=f"{len(inputs[0])}, {len(targets[0])}")

@@ -148,7 +148,9 @@ class _Network:
         results = graphs.forward(b, _Named("parameters", parameters), _Named("inputs", inputs))
         found = {LOSS: results} if isinstance(results, MLOperand) else results
         if isinstance(found, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
-            self.buffers = {name: Quantity(b, _checked_buffer(found[name], self.held[name])) for name in self.held if name in found}
+            self.buffers = {
+                name: Quantity(b, _checked_buffer(found[name], self.held[name])) for name in self.held if name in found
+            }
             found = {name: operand for name, operand in found.items() if name not in self.held}
         self.metrics = _checked_metrics(found)
         loss = self.metrics[LOSS]

@@ -157,7 +157,9 @@ class _Structure:
 
     def scope(self, frame: Frame) -> list[TfjsNode]:
         """Return the nodes of a frame, with one node for each loop within it."""
-        inner = dict.fromkeys(f[: len(frame) + 1] for f in self.frames.values() if f[: len(frame)] == frame and len(f) > len(frame))
+        inner = dict.fromkeys(
+            f[: len(frame) + 1] for f in self.frames.values() if f[: len(frame)] == frame and len(f) > len(frame)
+        )
         found: list[TfjsNode] = []
         for name, around in self.frames.items():
             node = self.raw[name]

@@ -111,7 +111,9 @@ class _Reader:
         graph = TfjsGraph(name=self.file.name, nodes=nodes, inputs=[i.value for i in inputs], outputs=outputs)
         versions: Any = topology.get("versions")
         version = cast("dict[str, Any]", versions).get("producer") if isinstance(versions, dict) else 0
-        return GraphModel(graph=graph, inputs=inputs, constants=self.constants, version=version if isinstance(version, int) else 0)
+        return GraphModel(
+            graph=graph, inputs=inputs, constants=self.constants, version=version if isinstance(version, int) else 0
+        )
 
     def named(self, values: dict[Reference, TfjsValue], wanted: Sequence[Reference], nodes: list[TfjsNode]) -> list[TfjsValue]:
         """Return the outputs with names of their own."""
@@ -360,4 +362,3 @@ class _Reader:
 def least(node: RawNode) -> int:
     """Return the number of outputs that a node has at least."""
     return 0 if node.op in ("NoOp", "Assert") else 2 if node.op in ("TensorArrayV3", "TensorListPopBack") else 1
-

@@ -193,7 +193,9 @@ class TfjsLowering(StageLowering[TfjsModule, TfjsValue, TfjsNode, TfjsTensor, Tf
             return False
         if sum(t.size for t in inputs) > CHEAP or any(t.dtype.kind not in "iub" and t.size > FEW for t in inputs):
             return False
-        known = {self.resolve(v): TfjsTensor.known(t.array) for v, t in zip(node.inputs, inputs, strict=True) if t.array is not None}
+        known = {
+            self.resolve(v): TfjsTensor.known(t.array) for v, t in zip(node.inputs, inputs, strict=True) if t.array is not None
+        }
         inner = TfjsLowering(self.module, self.module.reference, known=known, aliases=self.result.aliases, evaluates=True)
         try:
             arrays = inner.evaluated(node)

@@ -35,9 +35,7 @@ class TfjsProgram(StagedProgram[TfjsModule, TfjsValue, TfjsNode, TfjsStage]):
         depth: the number of programs that run this one.
     """
 
-    def __init__(
-        self, module: TfjsModule, context: MLContext, graph: TfjsGraph, capacity: int = 8, depth: int = 0
-    ) -> None:
+    def __init__(self, module: TfjsModule, context: MLContext, graph: TfjsGraph, capacity: int = 8, depth: int = 0) -> None:
         super().__init__(module, context, graph.nodes, graph.inputs, graph.outputs, capacity)
         self._depth = depth
         self._bodies: dict[TfjsGraph, TfjsProgram] = {}
@@ -52,9 +50,7 @@ class TfjsProgram(StagedProgram[TfjsModule, TfjsValue, TfjsNode, TfjsStage]):
         """Lower the nodes of a stage without compiling anything, as the base class says."""
         state = state or self._start
         known = {v: TfjsTensor.known(a) for v, a in state.known.items()}
-        lowering = TfjsLowering(
-            self.module, self.context, feeds=feeds, aliases=state.aliases, missing=missing, known=known
-        )
+        lowering = TfjsLowering(self.module, self.context, feeds=feeds, aliases=state.aliases, missing=missing, known=known)
         return lowering.run(state.nodes, self.outputs, progress)
 
     def remaining(self, state: State | None, lowered: TfjsStage, reads: Iterable[TfjsValue] = ()) -> State | None:
@@ -76,9 +72,7 @@ class TfjsProgram(StagedProgram[TfjsModule, TfjsValue, TfjsNode, TfjsStage]):
 
     # the host -------------------------------------------------------------------------------------------------------
 
-    def _on_host(
-        self, node: TfjsNode, arrays: Sequence[Array | None], environment: Environment[TfjsValue]
-    ) -> Sequence[Array]:
+    def _on_host(self, node: TfjsNode, arrays: Sequence[Array | None], environment: Environment[TfjsValue]) -> Sequence[Array]:
         given = [a for a in arrays if a is not None]
         if not node.graphs:
             return host.evaluate(node, given)
@@ -96,9 +90,7 @@ class TfjsProgram(StagedProgram[TfjsModule, TfjsValue, TfjsNode, TfjsStage]):
         results = self._inner(node, "then_branch" if holds else "else_branch", given[1:], environment)
         return results[: len(node.outputs)]
 
-    def _inner(
-        self, node: TfjsNode, name: str, arrays: Sequence[Array], environment: Environment[TfjsValue]
-    ) -> list[Array]:
+    def _inner(self, node: TfjsNode, name: str, arrays: Sequence[Array], environment: Environment[TfjsValue]) -> list[Array]:
         """Run a graph of a node. It may read values of the graph around."""
         graph = node.graphs.get(name)
         if graph is None or len(graph.inputs) != len(arrays):

@@ -107,9 +107,7 @@ def _read_weight(model: str, where: str, entry: Any, shards: list[Shard], start:
         # TensorFlow.js has no tensors of these types: it makes float32 or int32 of them.
         quantization = quantization or Quantization(dtype=dtype)
         dtype = np.dtype(np.float32) if dtype.kind == "f" else np.dtype(np.int32)
-    return WeightRecord(
-        name=name, shape=shape, dtype=dtype, shards=shards, start=start, size=size, quantization=quantization
-    )
+    return WeightRecord(name=name, shape=shape, dtype=dtype, shards=shards, start=start, size=size, quantization=quantization)
 
 
 def _quantization(model: str, culprit: str, entry: Any, type_name: str) -> Quantization | None:

@@ -67,7 +67,9 @@ def read_topology(name: str, topology: Mapping[str, Any]) -> Topology:
     with checked(name, "modelTopology"):
         graph = _unique(reader.model(cast("str", kind), cast("dict[str, Any]", config), 0))
     names = [value.name for value in graph.outputs]
-    return Topology(kind=cast("str", kind), config=cast("dict[str, Any]", config), graph=graph, inputs=reader.specs(graph), names=names)
+    return Topology(
+        kind=cast("str", kind), config=cast("dict[str, Any]", config), graph=graph, inputs=reader.specs(graph), names=names
+    )
 
 
 def read_model(name: str, kind: str, config: Mapping[str, Any]) -> TfjsGraph:
@@ -136,7 +138,9 @@ class _Reader:
         if known and not isinstance(shape, list):
             self.fail(f"input '{name}' has no shape")
         sizes = cast("list[Any]", shape) if isinstance(shape, list) else []
-        if len(sizes) > 16 or not all(d is None or (isinstance(d, int) and not isinstance(d, bool) and 0 < d < 1 << 31) for d in sizes):
+        if len(sizes) > 16 or not all(
+            d is None or (isinstance(d, int) and not isinstance(d, bool) and 0 < d < 1 << 31) for d in sizes
+        ):
             self.fail(f"input '{name}' has the shape {shape!r}")
         if type_name not in ("float32", "int32", "bool"):
             self.fail(f"input '{name}' has the dtype {type_name!r}; allowed: float32, int32, bool")
@@ -306,7 +310,11 @@ class _Reader:
     def reference(self, where: str, entry: Any) -> tuple[str, int, int]:
         """Return name, call and tensor of a reference."""
         parts = cast("list[Any]", entry) if isinstance(entry, list) else []
-        if len(parts) < 3 or not isinstance(parts[0], str) or not all(isinstance(p, int) and 0 <= p < 1 << 16 for p in parts[1:3]):
+        if (
+            len(parts) < 3
+            or not isinstance(parts[0], str)
+            or not all(isinstance(p, int) and 0 <= p < 1 << 16 for p in parts[1:3])
+        ):
             self.fail(f"{where} has the reference {entry!r}, which must have a layer, a call and a tensor")
         if len(parts) > 3 and parts[3]:
             self.fail(f"{where} calls '{parts[0]}' with arguments {parts[3]!r}, which are not supported")

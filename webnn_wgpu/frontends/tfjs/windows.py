@@ -107,9 +107,7 @@ def _volumes(
     parts: list[MLOperand] = []
     for tap in range(w.shape[0]):
         reach = (count - 1) * strides[0] + 1
-        layers = call.build.slice(
-            x, [0, tap * dilations[0], 0, 0, 0], [n, reach, *rest], strides=[1, strides[0], 1, 1, 1]
-        )
+        layers = call.build.slice(x, [0, tap * dilations[0], 0, 0, 0], [n, reach, *rest], strides=[1, strides[0], 1, 1, 1])
         kernel = call.build.slice(w, [tap, 0, 0, 0, 0], [1, *w.shape[1:]])
         pictures = call.build.reshape(layers, [n * count, *rest])
         kernel = call.build.reshape(kernel, w.shape[1:])
@@ -199,7 +197,12 @@ def _grown_volumes(
 
 
 def pooled(
-    call: OperatorCall, x: MLOperand, kind: Literal["max", "average"], taps: Sequence[int], strides: Sequence[int], padding: Padding
+    call: OperatorCall,
+    x: MLOperand,
+    kind: Literal["max", "average"],
+    taps: Sequence[int],
+    strides: Sequence[int],
+    padding: Padding,
 ) -> MLOperand:
     """Return the maxima or means of windows of [n, *sizes, c], over one to three dimensions. Padding does not count."""
     spatial = len(x.shape) - 2
@@ -219,9 +222,7 @@ def pooled(
     return call.build.reshape(y, [n, y.shape[1], *rest])
 
 
-def _pool(
-    pool: Any, x: MLOperand, taps: Sequence[int], strides: Sequence[int], pads: Sequence[tuple[int, int]]
-) -> MLOperand:
+def _pool(pool: Any, x: MLOperand, taps: Sequence[int], strides: Sequence[int], pads: Sequence[tuple[int, int]]) -> MLOperand:
     return pool(
         x,
         window_dimensions=list(taps),

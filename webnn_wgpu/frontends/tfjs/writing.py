@@ -35,7 +35,9 @@ def write_layers_model(folder: str | os.PathLike[str], file: TfjsFile, weights: 
         MLTypeError: a weight that no file of TensorFlow.js has.
     """
     place = Path(folder)
-    arrays = {name: weights.get(name, file.array(name) if record.dtype is not None else None) for name, record in file.weights.items()}
+    arrays = {
+        name: weights.get(name, file.array(name) if record.dtype is not None else None) for name, record in file.weights.items()
+    }
     entries: list[dict[str, Any]] = []
     parts: list[bytes] = []
     for name, array in arrays.items():

@@ -165,7 +165,11 @@ class LayerCall(OperatorCall):
         value = self.config.get(name)
         words = (default, *others)
         found = default if value is None else value
-        found = {"channelsFirst": "channels_first", "channelsLast": "channels_last"}.get(found, found) if isinstance(found, str) else found
+        found = (
+            {"channelsFirst": "channels_first", "channelsLast": "channels_last"}.get(found, found)
+            if isinstance(found, str)
+            else found
+        )
         return found if found in words else self.fail(f"{name} is {value!r}; allowed: {', '.join(words)}")
 
     def channels_first(self) -> bool:

@@ -80,7 +80,9 @@ def dot(call: LayerCall) -> MLOperand:
         call.fail(f"{len(call.inputs)} inputs, of which there must be 2")
     operands = [flow.operand for flow in call.inputs]
     if any(len(o.shape) not in (2, 3) for o in operands):
-        call.fail(f"inputs of shapes {', '.join(str(list(o.shape)) for o in operands)}, of which 2 and 3 dimensions are allowed")
+        call.fail(
+            f"inputs of shapes {', '.join(str(list(o.shape)) for o in operands)}, of which 2 and 3 dimensions are allowed"
+        )
     value: Any = call.config.get("axes")
     pair: Sequence[Any] = value if isinstance(value, list) else [value, value]  # pyright: ignore[reportUnknownVariableType]
     if len(pair) != 2:
@@ -97,7 +99,9 @@ def dot(call: LayerCall) -> MLOperand:
     left = call.reshape(x, [x.shape[0], math.prod(x.shape[1:-1]), x.shape[-1]])
     right = call.reshape(y, [y.shape[0], y.shape[1], math.prod(y.shape[2:])])
     product = call.build.matmul(left, right)
-    return call.reshape(product, [x.shape[0], *x.shape[1:-1], *y.shape[2:]] if len(x.shape) + len(y.shape) > 4 else [x.shape[0], 1])
+    return call.reshape(
+        product, [x.shape[0], *x.shape[1:-1], *y.shape[2:]] if len(x.shape) + len(y.shape) > 4 else [x.shape[0], 1]
+    )
 
 
 def normalized(call: LayerCall, x: MLOperand, axis: int) -> MLOperand:

@@ -77,4 +77,3 @@ def category_encoding(call: LayerCall) -> MLOperand:
         return hot
     axis = len(hot.shape) - 2
     return b.reduce_sum(hot, axes=[axis]) if mode == "count" else b.reduce_max(hot, axes=[axis])
-

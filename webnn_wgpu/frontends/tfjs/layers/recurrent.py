@@ -261,4 +261,3 @@ def conv_lstm(call: LayerCall) -> list[Flow]:
         return found
     moved = [call.transpose(f.operand, [0, 1, 4, 2, 3]) if len(f.operand.shape) == 5 else call.first(f.operand) for f in found]
     return [Flow(operand, flow.mask) for operand, flow in zip(moved, found, strict=True)]
-

@@ -37,7 +37,11 @@ def bidirectional(call: LayerCall) -> list[Flow]:
     inner = call.inner(entry, call.inputs, call.path)
     name = inner.config.get("name", "")
     back: Any = call.config.get("backward_layer")
-    back = back if isinstance(back, dict) else {**entry, "config": {**inner.config, "go_backwards": not inner.flag("go_backwards")}}
+    back = (
+        back
+        if isinstance(back, dict)
+        else {**entry, "config": {**inner.config, "go_backwards": not inner.flag("go_backwards")}}
+    )
     # Without a word there is no entry: both results are returned apart.
     mode: Any = call.config.get("merge_mode", "concat")
     states = (len(call.inputs) - 1) // 2

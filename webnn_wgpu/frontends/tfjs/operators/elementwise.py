@@ -319,4 +319,3 @@ def cast(call: TfjsCall) -> Result:
         operand = call.operand(0)
         return call.build.not_equal(operand, call.like(0, operand))
     return call.typed(call.operand(0), dtype)
-

@@ -73,7 +73,9 @@ def einsum(call: TfjsCall) -> Result:
     operands = [call.floats(i) for i in range(len(names))]
     sizes: dict[str, int] = {}
     for name, operand in zip(names, operands, strict=True):
-        if len(name) != len(operand.shape) or any(sizes.setdefault(n, d) != d for n, d in zip(name, operand.shape, strict=True)):
+        if len(name) != len(operand.shape) or any(
+            sizes.setdefault(n, d) != d for n, d in zip(name, operand.shape, strict=True)
+        ):
             call.fail(f"the equation {call.text('equation')!r} for {list(operand.shape)}")
     current, letters = operands[0], names[0]
     for number, (other, name) in enumerate(zip(operands[1:], names[1:], strict=True), 2):
@@ -96,7 +98,10 @@ def _product(
         a, left = call.build.reduce_sum(a, axes=[left.index(n) for n in for_sum]), "".join(n for n in left if n not in for_sum)
     for_sum = [n for n in right if n not in left and n not in later]
     if for_sum:
-        b, right = call.build.reduce_sum(b, axes=[right.index(n) for n in for_sum]), "".join(n for n in right if n not in for_sum)
+        b, right = (
+            call.build.reduce_sum(b, axes=[right.index(n) for n in for_sum]),
+            "".join(n for n in right if n not in for_sum),
+        )
     batch = [n for n in left if n in right and n in later]
     inner = [n for n in left if n in right and n not in later]
     rows, columns = [n for n in left if n not in right], [n for n in right if n not in left]

@@ -14,9 +14,7 @@ from ._registry import Result, lowers
 from .elementwise import numbers
 
 
-def batch_normalized(
-    call: TfjsCall, x: MLOperand, parts: Sequence[MLOperand], epsilon: float, axis: int
-) -> MLOperand:
+def batch_normalized(call: TfjsCall, x: MLOperand, parts: Sequence[MLOperand], epsilon: float, axis: int) -> MLOperand:
     """Return channels with scale, offset, mean and variance given."""
     if len(parts) != 4:
         call.fail(f"{len(parts)} inputs of a normalization, of which there must be 4")
@@ -85,7 +83,13 @@ def reduce(call: TfjsCall) -> Result:
     else:
         x = call.floats(0) if op in ("Mean", "EuclideanNorm") else numbers(call, 0)[0]
     if not axes:
-        return x if op not in ("All", "Any", "EuclideanNorm") else call.cast(x, "uint8") if op != "EuclideanNorm" else call.build.abs(x)
+        return (
+            x
+            if op not in ("All", "Any", "EuclideanNorm")
+            else call.cast(x, "uint8")
+            if op != "EuclideanNorm"
+            else call.build.abs(x)
+        )
     y = getattr(call.build, _REDUCTIONS[op])(x, axes=axes, keep_dimensions=keep)
     return call.cast(y, "uint8") if op in ("All", "Any") else y
 

@@ -49,7 +49,16 @@ def _inverse_erf(call: TfjsCall, x: MLOperand) -> MLOperand:
     w = b.neg(b.log(b.mul(b.sub(number(1), x), b.add(number(1), x))))
     w = b.sub(w, number(2.5))
     p = number(2.81022636e-08)
-    for c in (3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941):
+    for c in (
+        3.43273939e-07,
+        -3.5233877e-06,
+        -4.39150654e-06,
+        0.00021858087,
+        -0.00125372503,
+        -0.00417768164,
+        0.246640727,
+        1.50140941,
+    ):
         p = b.add(number(c), b.mul(p, w))
     return b.mul(b.mul(p, x), number(2**0.5))
 

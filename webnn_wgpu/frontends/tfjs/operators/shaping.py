@@ -274,7 +274,7 @@ def _indexed(call: TfjsCall, tensor: TfjsTensor, index: Sequence[slice | int | N
         else:
             places = range(*part.indices(whole))
             shape.append(len(places))
-        if places.step < 0 and len(places):
+        if places.step < 0 and places:
             backwards.append(axis)
             places = places[::-1]
         starts.append(places.start if len(places) else 0)
