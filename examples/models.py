@@ -1,5 +1,4 @@
-"""Small ONNX models with seeded weights, made with `onnx.helper`, a TFLite and a TensorFlow.js model: what
-the examples run.
+"""Small models with seeded weights that the examples run: of ONNX, made with `onnx.helper`, TFLite and TensorFlow.js.
 
     python examples/models.py DIR
 

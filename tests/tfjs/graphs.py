@@ -210,14 +210,15 @@ def shapes(w: Writer) -> list[str]:
 def pictures(w: Writer) -> list[str]:
     x = w.input(_numbers(2, 6, 7, 4))
     taps, deep = w.constant(_numbers(3, 2, 4, 5, seed=3)), w.constant(_numbers(3, 3, 4, 2, seed=4))
-    bias = w.constant(_numbers(5, seed=5))
+    bias, crops = w.constant(_numbers(5, seed=5)), w.constant([[0, 1], [1, 0]], "int32")
     common: dict[str, Any] = {"data_format": "NHWC", "dilations": [1, 1, 1, 1]}
+    fused = {**common, "fused_ops": ["BiasAdd", "Relu6"]}
     wide = {"data_format": "NHWC", "dilations": [1, 2, 2, 1], "strides": [1, 1, 1, 1], "padding": "SAME"}
     two = {"strides": [1, 2, 2, 1], "ksize": [1, 3, 2, 1], "data_format": "NHWC"}
     return [
         w.node("Conv2D", x, taps, strides=[1, 2, 1, 1], padding="SAME", **common),
         w.node("Conv2D", x, taps, **wide),
-        w.node("_FusedConv2D", x, taps, bias, strides=[1, 1, 1, 1], padding="VALID", fused_ops=["BiasAdd", "Relu6"], num_args=1, **common),
+        w.node("_FusedConv2D", x, taps, bias, strides=[1, 1, 1, 1], padding="VALID", num_args=1, **fused),
         w.node("DepthwiseConv2dNative", x, deep, strides=[1, 2, 2, 1], padding="SAME", **common),
         w.node("MaxPool", x, padding="SAME", **two),
         w.node("AvgPool", x, padding="SAME", **two),
@@ -232,7 +233,7 @@ def pictures(w: Writer) -> list[str]:
         ),
         w.node("DepthToSpace", x, block_size=2, data_format="NHWC"),
         w.node("SpaceToBatchND", x, w.constant([2, 2], "int32"), w.constant([[0, 0], [0, 1]], "int32")),
-        w.node("BatchToSpaceND", w.constant(_numbers(4, 2, 3, 1)), w.constant([2, 2], "int32"), w.constant([[0, 1], [1, 0]], "int32")),
+        w.node("BatchToSpaceND", w.constant(_numbers(4, 2, 3, 1)), w.constant([2, 2], "int32"), crops),
         w.node(
             "FusedBatchNormV3", x, *(w.constant(_numbers(4, seed=6 + i, low=0.5, high=2)) for i in range(4)),
             epsilon=0.01, data_format="NHWC",
@@ -341,7 +342,8 @@ def switches(w: Writer) -> list[str]:
 def arrays(w: Writer) -> list[str]:
     x = w.input(_numbers(3, 2))
     three = w.constant(3, "int32")
-    array = w.node("TensorArrayV3", three, dtype="DT_FLOAT", element_shape={"shape": {"dim": [{"size": "2"}]}}, dynamic_size=False,
+    row: dict[str, Any] = {"element_shape": {"shape": {"dim": [{"size": "2"}]}}, "dtype": "DT_FLOAT"}
+    array = w.node("TensorArrayV3", three, **row, dynamic_size=False,
                    clear_after_read=True, identical_element_shapes=True, tensor_array_name="a")  # fmt: skip
     flow = w.node("TensorArrayScatterV3", array, w.constant([0, 1, 2], "int32"), x, f"{array}:1", T="DT_FLOAT")
     read = w.node("TensorArrayReadV3", array, w.constant(1, "int32"), flow, dtype="DT_FLOAT")

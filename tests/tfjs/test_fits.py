@@ -17,7 +17,7 @@ WITHOUT_GRADIENT = {
     "depthwise and batch norm": "depthwise_conv2d_DepthwiseConv2D1/bias",
     "batch norm dense": "dense_Dense60/bias",
 }
-"""Biases before a normalization by the batch. Their gradient is 0, and Adam makes steps of its rounding errors: nobody else's."""
+"""Biases before a normalization by the batch. Their gradient is 0, and Adam makes steps of its rounding errors."""
 
 MOST_OF_ROUNDING = 0.1
 """How far such steps may lead: at most 0.01 each."""

@@ -14,12 +14,13 @@ from webnn_wgpu.frontends.tfjs.layers import LAYERS
 from webnn_wgpu.tfjs import LayersModel, load_layers_model
 
 CLASSES = (
-    "TimeDistributed Bidirectional Dropout SpatialDropout1D Dense Flatten Activation RepeatVector Reshape Permute Masking "
-    "ZeroPadding2D Add Multiply Average Maximum Minimum Concatenate Dot Embedding Conv2D Conv3D Conv2DTranspose Conv3DTranspose "
-    "SeparableConv2D Conv1D Cropping2D UpSampling2D BatchNormalization LayerNormalization MaxPooling1D AveragePooling1D "
-    "MaxPooling2D AveragePooling2D MaxPooling3D AveragePooling3D GlobalAveragePooling1D GlobalMaxPooling1D "
-    "GlobalAveragePooling2D GlobalMaxPooling2D RNN SimpleRNN GRU LSTM CategoryEncoding Rescaling Resizing CenterCrop ReLU "
-    "LeakyReLU PReLU ELU ThresholdedReLU Softmax ConvLSTM2D GaussianNoise GaussianDropout AlphaDropout DepthwiseConv2D InputLayer"
+    "TimeDistributed Bidirectional Dropout SpatialDropout1D Dense Flatten Activation RepeatVector Reshape Permute "
+    "Masking ZeroPadding2D Add Multiply Average Maximum Minimum Concatenate Dot Embedding Conv2D Conv3D "
+    "Conv2DTranspose Conv3DTranspose SeparableConv2D Conv1D Cropping2D UpSampling2D BatchNormalization "
+    "LayerNormalization MaxPooling1D AveragePooling1D MaxPooling2D AveragePooling2D MaxPooling3D AveragePooling3D "
+    "GlobalAveragePooling1D GlobalMaxPooling1D GlobalAveragePooling2D GlobalMaxPooling2D RNN SimpleRNN GRU LSTM "
+    "CategoryEncoding Rescaling Resizing CenterCrop ReLU LeakyReLU PReLU ELU ThresholdedReLU Softmax ConvLSTM2D "
+    "GaussianNoise GaussianDropout AlphaDropout DepthwiseConv2D InputLayer"
 ).split()
 """TensorFlow.js's layers, without cells, which lie in other layers, and without those of language models."""
 

@@ -12,7 +12,7 @@ MOST_TEXT = 1 << 28
 
 
 def is_tfjs(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is the model.json of a TensorFlow.js model, by its content. Other `.json` files are WebNN graphs."""
+    """Return whether a file is the model.json of a TensorFlow.js model, by its content."""
     place = Path(path)
     if place.suffix.lower() != ".json" or not place.is_file() or place.stat().st_size > MOST_TEXT:
         return False

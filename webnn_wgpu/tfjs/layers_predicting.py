@@ -1,4 +1,4 @@
-"""The graphs with which a layers model predicts and is evaluated. Weights are their inputs, so that training needs no new ones."""
+"""The graphs that predict and evaluate. Weights are their inputs, so that training needs no new graphs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Predictor:
         parts: list[list[Array]] = []
         for rows in _batches(len(inputs[0]), batch_size):
             batch = [np.ascontiguousarray(array[rows]) for array in inputs]
-            graph = self._graph("predict", batch, lambda b, weights, x: self._outputs(b, weights, x))
+            graph = self._graph("predict", batch, self._outputs)
             found = self._compute(graph, {f"input/{i}": array for i, array in enumerate(batch)})
             parts.append([found[f"output/{i}"] for i in range(len(self._model.outputs))])
         return [np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*parts, strict=True)]

@@ -165,11 +165,9 @@ class TfjsLowering(StageLowering[TfjsModule, TfjsValue, TfjsNode, TfjsTensor, Tf
         if len(results) < len(call.node.outputs):
             call.fail(f"the graph uses {len(call.node.outputs)} of its {len(results)} results")
         for output, item in zip(call.node.outputs, results, strict=False):
-            if isinstance(item, MLOperand):
-                dtype = found.result(call, item)
-                item = call.typed(item, dtype)
-            self._checked(call.node, item.shape)
-            self._tensors[output] = item
+            tensor = call.typed(item, found.result(call, item)) if isinstance(item, MLOperand) else item
+            self._checked(call.node, tensor.shape)
+            self._tensors[output] = tensor
 
     def _checked(self, node: TfjsNode, shape: tuple[int, ...]) -> None:
         if math.prod(shape) > MOST_COMPUTED:

@@ -38,7 +38,7 @@ class TfjsNode:
     inputs: tuple[TfjsValue, ...]
     outputs: tuple[TfjsValue, ...]
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    graphs: Mapping[str, TfjsGraph] = field(default_factory=lambda: dict[str, TfjsGraph]())
+    graphs: Mapping[str, TfjsGraph] = field(default_factory=dict[str, Any])
     path: str | None = None
 
 
