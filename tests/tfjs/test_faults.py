@@ -125,7 +125,7 @@ LAYERS_FAULTS: dict[str, tuple[Change, str]] = {
     "class": (lambda d: d["modelTopology"].update(class_name="Graph"), "a model of the class 'Graph'"),
     "no layers": (lambda d: d["modelTopology"]["config"].update(layers=[]), "no layers"),
     "unknown layer": (lambda d: d["modelTopology"]["config"]["layers"][-1].update(class_name="Own"), "Own"),
-    "no configuration": (lambda d: d["modelTopology"]["config"]["layers"][-1].update(config=None), "no class and configuration"),
+    "no configuration": (lambda d: d["modelTopology"]["config"]["layers"][-1].update(config=None), "no class and config"),
     "unknown source": (
         lambda d: d["modelTopology"]["config"]["layers"][-1].update(inbound_nodes=[[["gone", 0, 0, {}]]]), "uses 'gone'"),
     "cycle": (lambda d: d["modelTopology"]["config"]["layers"][-1].update(
@@ -133,7 +133,7 @@ LAYERS_FAULTS: dict[str, tuple[Change, str]] = {
     "weight of another name": (_weight(name="other/kernel"), "the model has no weight"),
     "weight of another shape": (_weight(shape=[1]), "has the shape"),
     "huge input": (
-        lambda d: d["modelTopology"]["config"]["layers"][0]["config"].update(batch_input_shape=[None, 1 << 40]), "has the shape"),
+        lambda d: d["modelTopology"]["config"]["layers"][0]["config"].update(batch_input_shape=[None, 1 << 40]), "the shape"),
     "output": (lambda d: d["modelTopology"]["config"].update(output_layers=[["gone", 0, 0]]), "does not exist"),
 }  # fmt: skip
 

@@ -147,7 +147,7 @@ class LayersModel:
             return shape[-1] if shape else 1
 
     def _forget(self) -> None:
-        """Free what holds the weights of before."""
+        """Free the tensors of the former weights."""
         if self._fit is not None:
             self._fit.destroy()
             self._fit = None
@@ -242,12 +242,12 @@ class LayersModel:
         return results[0] if len(results) == 1 else results
 
     def compile(self, optimizer: Any, loss: Any, metrics: Any = ()) -> None:
-        """Choose what `fit` does.
+        """Choose optimizer, loss and metrics of `fit`.
 
         Args:
             optimizer: an optimizer of `webnn_wgpu.train`, the name of one, or TensorFlow.js's class and configuration.
             loss: the name of a loss, a list of one for each output, or names by output.
-            metrics: names of metrics, for all outputs; or a list for each output by its name.
+            metrics: names of metrics for all outputs, or a list for each output by its name.
 
         Raises:
             MLTypeError: an unknown name.

@@ -1,4 +1,4 @@
-"""What `LayersModel.compile` chooses, and the training with it: one compiled step for each size of a batch."""
+"""The choices of `LayersModel.compile`, and the training with them: one compiled step for each size of a batch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEY = "layers/key"
 
 @dataclass
 class History:
-    """What `fit` made of a model.
+    """The result of `fit`.
 
     Attributes:
         epoch: the numbers of the epochs.
@@ -83,7 +83,7 @@ class Compiled:
         return compiled
 
     def key(self) -> tuple[object, ...]:
-        """Return what graphs of losses and metrics depend on."""
+        """Return the choices that graphs of losses and metrics depend on."""
         return ("evaluate", *self.losses, *(name for name, _, _ in self.metrics))
 
     def targets(self, y: Any) -> list[Array]:
@@ -237,10 +237,8 @@ class Fit:
             if validation is not None:
                 self._model.forget_predictions()
                 x, y = validation
-                logs |= {
-                    f"val_{n}": v
-                    for n, v in evaluate(x, y[0] if isinstance(y, list) and len(y) == 1 else y, batch_size).items()
-                }  # pyright: ignore[reportUnknownArgumentType]
+                y = y[0] if isinstance(y, list) and len(self._compiled.names) == 1 else y
+                logs |= {f"val_{name}": value for name, value in evaluate(x, y, batch_size).items()}
             found.epoch.append(epoch)
             for name, value in logs.items():
                 found.history.setdefault(name, []).append(value)

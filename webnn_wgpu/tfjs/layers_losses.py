@@ -148,8 +148,8 @@ def binary_accuracy(b: MLGraphBuilder, target: MLOperand, output: MLOperand) -> 
 
 def categorical_accuracy(b: MLGraphBuilder, target: MLOperand, output: MLOperand) -> MLOperand:
     """Return whether the largest elements are at the same place."""
-    places = [b.arg_max(x, _last(x), output_data_type="int32") for x in (target, output)]
-    return b.cast(b.equal(*places), "float32")
+    wanted, found = (b.arg_max(x, _last(x), output_data_type="int32") for x in (target, output))
+    return b.cast(b.equal(wanted, found), "float32")
 
 
 def sparse_categorical_accuracy(b: MLGraphBuilder, target: MLOperand, output: MLOperand) -> MLOperand:
@@ -255,7 +255,7 @@ def metric_of(name: str, loss: str, width: int) -> tuple[str, Function]:
 
     Args:
         name: the metric.
-        loss: the loss of the output, which decides what "accuracy" means.
+        loss: the loss of the output, which decides the meaning of "accuracy".
         width: the last size of the output.
 
     Raises:

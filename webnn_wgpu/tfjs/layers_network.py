@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ MOVING = ("moving_mean", "moving_variance")
 
 @dataclass
 class Network:
-    """The layers of a model in a graph: what `run_model` asks for.
+    """The layers of a model in a graph: the scope of `run_model`.
 
     Attributes:
         builder: the builder of the graph.
@@ -76,11 +76,13 @@ def places_of(node: TfjsNode) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _places(kind: str, path: str, config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     inner: Any = config.get("layer") or config.get("cell")
-    own: Any = inner.get("config") if isinstance(inner, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    if not isinstance(own, dict):
+    entry = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
+    found: Any = entry.get("config")
+    if not isinstance(found, dict):
         yield path, config
         return
-    inside: str = inner.get("class_name", "")
+    own = cast("dict[str, Any]", found)
+    inside = str(entry.get("class_name", ""))
     if kind == "Bidirectional":
         for prefix in ("forward", "backward"):
             yield from _places(inside, f"{path}/{prefix}_{own.get('name', '')}", own)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]

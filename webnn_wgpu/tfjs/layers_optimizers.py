@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from webnn_wgpu import MLTypeError
 from webnn_wgpu.train import SGD, Adam, Optimizer, Quantity, Schedule
@@ -167,10 +167,10 @@ def optimizer_of(given: Any) -> Optimizer:
     """
     if isinstance(given, Optimizer):
         return given
-    content: Mapping[str, Any] = given if isinstance(given, Mapping) else {"class_name": given}
+    content: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {"class_name": given}
     name, own = str(content.get("class_name")).lower(), dict(content.get("config") or {})
     if name not in _DEFAULTS:
-        raise MLTypeError("unknown optimizer", operator="compile", got=repr(given), allowed=", ".join(OPTIMIZERS))
+        raise MLTypeError("unknown optimizer", operator="compile", got=repr(dict(content)), allowed=", ".join(OPTIMIZERS))
     options = {**_DEFAULTS[name], **own}
     if unknown := [o for o in options if o not in _DEFAULTS[name]]:
         allowed = ", ".join(_DEFAULTS[name])

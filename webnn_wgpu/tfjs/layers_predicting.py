@@ -42,7 +42,7 @@ class Predictor:
             graph = self._graph("predict", batch, self._outputs)
             found = self._compute(graph, {f"input/{i}": array for i, array in enumerate(batch)})
             parts.append([found[f"output/{i}"] for i in range(len(self._model.outputs))])
-        return [np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*parts, strict=True)]
+        return [np.concatenate([part[i] for part in parts]) for i in range(len(self._model.outputs))]
 
     def evaluate(
         self, compiled: Compiled, inputs: Sequence[Array], targets: Sequence[Array], batch_size: int

@@ -19,7 +19,7 @@ def load_layers_model(path: str | os.PathLike[str], context: MLContext | None = 
 
     Args:
         path: the path of `model.json`.
-        context: where to run; the default context by default.
+        context: where to run. None is the default context.
 
     Raises:
         FileNotFoundError: no such file.
@@ -42,7 +42,7 @@ def load_graph_model(path: str | os.PathLike[str], context: MLContext | None = N
 
     Args:
         path: the path of `model.json`.
-        context: where to run; the default context by default.
+        context: where to run. None is the default context.
         options: options of `webnn_wgpu.load`.
 
     Raises:

@@ -190,11 +190,12 @@ class Step:
         """Return the graphs for the shapes of a batch, compiled on first use."""
         if not self._any_batch:
             return next(iter(self._compiled.values()))
-        inputs = {name: {**wanted} for name, wanted in self._inputs.items()}
-        for name, wanted in inputs.items():
-            shape, declared = np.shape(batch[name]), _shape_of(wanted)
-            if len(shape) == len(declared) and shape[1:] == declared[1:]:
-                wanted["shape"] = list(shape)
+        inputs: dict[str, MLOperandDescriptor] = {}
+        for name, wanted in self._inputs.items():
+            data: Any = batch[name]
+            shape, declared = np.asarray(data).shape, _shape_of(wanted)
+            fits = len(shape) == len(declared) and shape[1:] == declared[1:]
+            inputs[name] = {"dataType": wanted["dataType"], "shape": list(shape if fits else declared)}
         key = _shapes_of(inputs)
         if key not in self._compiled:
             graphs = replace(self._graphs, inputs=inputs)
@@ -342,7 +343,8 @@ def _shapes_of(inputs: Mapping[str, MLOperandDescriptor]) -> tuple[tuple[int, ..
 
 
 def _shape_of(wanted: MLOperandDescriptor) -> tuple[int, ...]:
-    return tuple(wanted.get("shape", wanted.get("dimensions", ())))
+    shape = wanted.get("shape", wanted.get("dimensions", ()))
+    return (shape,) if isinstance(shape, int) else tuple(shape)
 
 
 def _arrays(parameters: Mapping[str, TensorData]) -> dict[str, Array]:

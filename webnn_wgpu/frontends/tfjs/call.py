@@ -33,8 +33,10 @@ TYPES: dict[str, DType] = {
 }
 """TensorFlow's types as TensorFlow.js has them: its tensors are float32, int32, bool or complex64."""
 
-NUMBERS = ["", "DT_FLOAT", "DT_DOUBLE", "DT_INT32", "DT_UINT8", "DT_INT16", "DT_INT8", "DT_STRING", "DT_COMPLEX64", "DT_INT64"]
-NUMBERS += ["DT_BOOL"]
+NUMBERS = (
+    *("", "DT_FLOAT", "DT_DOUBLE", "DT_INT32", "DT_UINT8", "DT_INT16", "DT_INT8"),
+    *("DT_STRING", "DT_COMPLEX64", "DT_INT64", "DT_BOOL"),
+)
 """TensorFlow's types by number, as some files have them."""
 
 
@@ -56,7 +58,7 @@ def type_of(value: Any) -> str:
 
 
 class NodeFacts:
-    """What a node says about itself.
+    """The attributes of a node.
 
     Attributes:
         node: the node.
@@ -135,7 +137,7 @@ class TfjsCall(OperatorCall, NodeFacts):
     # tensors --------------------------------------------------------------------------------------------------------
 
     def tensor(self, index: int) -> TfjsTensor:
-        """Return the tensor of an input; negative numbers count from the end."""
+        """Return the tensor of an input. Negative numbers count from the end."""
         if not -len(self.inputs) <= index < len(self.inputs):
             self.fail(f"input {index} is missing")
         return self.inputs[index]

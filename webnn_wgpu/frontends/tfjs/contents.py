@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -112,6 +112,16 @@ class TfjsFile:
             return np.frombuffer(data, record.dtype).reshape(record.shape)
         stored = np.frombuffer(data, record.quantization.dtype)
         return dequantized(stored, record.quantization, record.dtype).reshape(record.shape)
+
+
+def fields(value: Any) -> dict[str, Any]:
+    """Return a JSON object, an empty one for a value of another kind."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def entries(value: Any) -> list[Any]:
+    """Return a JSON list, an empty one for a value of another kind."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 @contextmanager

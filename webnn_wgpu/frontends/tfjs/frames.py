@@ -144,11 +144,11 @@ class _Structure:
         if len(node.inputs) != 2 or not conditions:
             self.fail(f"node '{node.name}' merges values without a condition between them")
         condition = conditions[0]
-        one, other = self.made[node.name].inputs if sides[0][condition] else reversed(self.made[node.name].inputs)
-        output = self.made[node.name].outputs
-        if len(output) > 1:
+        made = self.made[node.name]
+        true, false = (0, 1) if sides[0][condition] else (1, 0)
+        if len(made.outputs) != 1:
             self.fail(f"node '{node.name}' tells which of its inputs has a value")
-        return selection(node.name, self.value(condition), one, other, output[0])
+        return selection(node.name, self.value(condition), made.inputs[true], made.inputs[false], made.outputs[0])
 
     def value(self, key: Reference) -> TfjsValue:
         return self.values.get(key) or self.fail(f"'{key[0]}' has no value")

@@ -10,7 +10,7 @@ from webnn_wgpu import NotSupportedError
 
 from ..common.held import DType
 from .call import TYPES, NodeFacts, text_of, type_of
-from .contents import TfjsFile, checked
+from .contents import TfjsFile, checked, entries, fields
 from .frames import FLOW, structured
 from .raw import RawNode, Reference, reference
 from .tensors import TfjsGraph, TfjsNode, TfjsValue
@@ -83,10 +83,10 @@ class _Reader:
         library: Any = topology.get("library") or {}
         self.definitions: dict[str, dict[str, Any]] = {}
         for entry in self.list(library.get("function") if isinstance(library, dict) else None, "library.function"):  # pyright: ignore[reportUnknownMemberType]
-            name = entry.get("signature", {}).get("name") if isinstance(entry, dict) else None
+            name = fields(fields(entry).get("signature")).get("name")
             if not isinstance(name, str):
                 self.fail("a function has no name")
-            self.definitions[name] = entry
+            self.definitions[name] = fields(entry)
         raw = self.raw(topology.get("node"), "")
         initializer: Any = self.file.document.get("modelInitializer")
         if isinstance(initializer, dict):
@@ -132,20 +132,20 @@ class _Reader:
             return []
         return cast("list[Any]", value) if isinstance(value, list) else self.fail(f"{where} is not a list")
 
-    def raw(self, entries: Any, where: str) -> dict[str, RawNode]:
+    def raw(self, listed: Any, where: str) -> dict[str, RawNode]:
         """Return the nodes of a graph or function by name."""
         found: dict[str, RawNode] = {}
-        for entry in self.list(entries, f"{where or 'modelTopology'}.node"):
-            content: dict[str, Any] = entry if isinstance(entry, dict) else {}
-            name, op, attributes = content.get("name"), content.get("op"), content.get("attr") or {}
-            inputs = content.get("input") or []
-            if not isinstance(name, str) or not isinstance(op, str) or not isinstance(attributes, dict):
+        for entry in self.list(listed, f"{where or 'modelTopology'}.node"):
+            content = fields(entry)
+            name, op, attributes = content.get("name"), content.get("op"), fields(content.get("attr"))
+            inputs = entries(content.get("input"))
+            if not isinstance(name, str) or not isinstance(op, str):
                 self.fail(f"{where}: a node has no name and operator")
-            if not isinstance(inputs, list) or not all(isinstance(i, str) for i in cast("list[Any]", inputs)):
+            if not all(isinstance(i, str) for i in inputs):
                 self.fail(f"node '{name}' has inputs that are no names")
             if name in found:
                 self.fail(f"two nodes have the name '{name}'")
-            found[name] = RawNode(name, op, cast("list[str]", inputs), cast("dict[str, Any]", attributes))
+            found[name] = RawNode(name, op, list(map(str, inputs)), attributes)
         self.count += len(found)
         if self.count > MOST_NODES:
             self.fail(f"the file has more than {MOST_NODES} nodes")
@@ -171,11 +171,10 @@ class _Reader:
 
     def signed(self, signature: Any, end: str, raw: dict[str, RawNode]) -> list[Reference]:
         """Return the inputs or outputs of a signature."""
-        entries: Any = signature.get(end) if isinstance(signature, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
         self.resolve(raw)
         found: list[Reference] = []
-        for key, entry in cast("dict[str, Any]", entries).items() if isinstance(entries, dict) else ():
-            text: Any = entry.get("name", key) if isinstance(entry, dict) else key  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        for key, entry in fields(fields(signature).get(end)).items():
+            text = fields(entry).get("name", key)
             source, index = reference(str(text), raw)
             if source not in raw:
                 if end == "inputs":
@@ -264,10 +263,10 @@ class _Reader:
                 values[key] = TfjsValue(key[0] if not key[1] else f"{key[0]}:{key[1]}")
             return values[key]
 
-        entries = {source for source, _ in given}
+        ends = {source for source, _ in given}
         made: dict[str, TfjsNode] = {}
         for node in raw.values():
-            if node.name in entries or node.op in TABLES | IMPORTS:
+            if node.name in ends or node.op in TABLES | IMPORTS:
                 continue
             if node.op == "Const":
                 self.constant(node, value((node.name, 0)), scope)
@@ -298,7 +297,7 @@ class _Reader:
         found: dict[str, TfjsGraph] = {}
         for name in GRAPHS:
             entry: Any = node.attributes.get(name)
-            function: Any = entry.get("func", {}).get("name") if isinstance(entry, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+            function = fields(fields(entry).get("func")).get("name")
             if function is not None:
                 found[name] = self.function(str(function))
         if not found and node.op in self.definitions:

@@ -255,8 +255,8 @@ EVALUATED: Mapping[str, Callable[[HostCall], list[Array]]] = {
     "RFFT": _transform,
     "IRFFT": _transform,
     "Complex": _complex,
-    "Real": lambda call: [np.ascontiguousarray(call.array(0).real)],
-    "Imag": lambda call: [np.ascontiguousarray(call.array(0).imag)],
+    "Real": lambda call: [np.ascontiguousarray(np.real(call.array(0)))],
+    "Imag": lambda call: [np.ascontiguousarray(np.imag(call.array(0)))],
     "ComplexAbs": lambda call: [np.abs(call.array(0)).astype(np.float32)],
     "ImageProjectiveTransformV3": _projected,
 }

@@ -16,7 +16,7 @@ import numpy as np
 from webnn_wgpu import NotSupportedError
 
 from ..kinds import MOST_TEXT
-from .contents import DTYPES, GRAPH, LAYERS, Quantization, Shard, TfjsFile, WeightRecord, bytes_of, checked
+from .contents import DTYPES, GRAPH, LAYERS, Quantization, Shard, TfjsFile, WeightRecord, bytes_of, checked, entries
 
 MOST_RANK = 16
 """The maximum number of dimensions of a tensor."""
@@ -143,8 +143,9 @@ def _strings(
 
 
 def _shape(model: str, culprit: str, shape: Any) -> tuple[int, ...]:
-    sizes = cast("list[Any]", shape) if isinstance(shape, list) else [None]
-    if len(sizes) > MOST_RANK or not all(isinstance(d, int) and not isinstance(d, bool) and d >= 0 for d in sizes):
+    sizes = entries(shape)
+    numbers = all(isinstance(d, int) and not isinstance(d, bool) and d >= 0 for d in sizes)
+    if not isinstance(shape, list) or len(sizes) > MOST_RANK or not numbers:
         _fail(model, f"{culprit} has the shape {shape!r}, which must be a list of at most {MOST_RANK} sizes")
     return tuple(sizes)
 

@@ -11,7 +11,7 @@ import numpy as np
 from webnn_wgpu import NotSupportedError
 
 from ..common.held import DType
-from .contents import checked
+from .contents import checked, entries, fields
 from .tensors import TfjsGraph, TfjsNode, TfjsValue
 
 MODELS = frozenset({"Sequential", "Model", "Functional"})
@@ -65,11 +65,9 @@ def read_topology(name: str, topology: Mapping[str, Any]) -> Topology:
         raise NotSupportedError(f"{name}: the model has no configuration")
     reader = _Reader(name)
     with checked(name, "modelTopology"):
-        graph = _unique(reader.model(cast("str", kind), cast("dict[str, Any]", config), 0))
+        graph = _unique(reader.model(kind, cast("dict[str, Any]", config), 0))
     names = [value.name for value in graph.outputs]
-    return Topology(
-        kind=cast("str", kind), config=cast("dict[str, Any]", config), graph=graph, inputs=reader.specs(graph), names=names
-    )
+    return Topology(kind=kind, config=cast("dict[str, Any]", config), graph=graph, inputs=reader.specs(graph), names=names)
 
 
 def read_model(name: str, kind: str, config: Mapping[str, Any]) -> TfjsGraph:
@@ -107,17 +105,16 @@ class _Reader:
 
     def layers(self, config: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any], dict[str, Any]]]:
         """Return name, class, configuration and entry of each layer."""
-        entries: Any = config.get("layers")
-        if not isinstance(entries, list) or not entries:
+        listed = entries(config.get("layers"))
+        if not listed:
             self.fail("the model has no layers")
         found: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = []
-        for number, entry in enumerate(cast("list[Any]", entries)):
-            content: dict[str, Any] = entry if isinstance(entry, dict) else {}
-            kind, own = content.get("class_name"), content.get("config")
-            own = {"layers": own} if isinstance(own, list) else own
-            if not isinstance(kind, str) or not isinstance(own, dict):
+        for number, entry in enumerate(listed):
+            content = fields(entry)
+            kind, given = content.get("class_name"), content.get("config")
+            own = {"layers": entries(given)} if isinstance(given, list) else fields(given)
+            if not isinstance(kind, str) or not isinstance(given, dict | list):
                 self.fail(f"layer {number} has no class and configuration")
-            own = cast("dict[str, Any]", own)
             name = content.get("name") or own.get("name") or f"{kind.lower()}_{number}"
             found.append((str(name), kind, own, content))
         self.count += len(found)
@@ -286,11 +283,9 @@ class _Reader:
 
     def ends(self, config: Mapping[str, Any], key: str) -> list[tuple[str, int, int]]:
         """Return the references of a model's inputs or outputs."""
-        entries: Any = config.get(key)
-        if isinstance(entries, list) and entries and isinstance(entries[0], str):
-            entries = [entries]
-        found = [self.reference(key, e) for e in cast("list[Any]", entries)] if isinstance(entries, list) else []
-        return found
+        ends = entries(config.get(key))
+        ends = [ends] if ends and isinstance(ends[0], str) else ends
+        return [self.reference(key, end) for end in ends]
 
     def inbound(self, name: str, entry: Mapping[str, Any]) -> list[list[tuple[str, int, int]]]:
         """Return the references of each call of a layer."""
@@ -301,10 +296,9 @@ class _Reader:
         for call in cast("list[Any]", calls):
             if not isinstance(call, list):
                 self.fail(f"layer '{name}' has inbound_nodes in a form of another version of Keras")
-            entries = cast("list[Any]", call)
-            if len(entries) in (3, 4) and entries and isinstance(entries[0], str):
-                entries = [entries]
-            found.append([self.reference(f"layer '{name}'", e) for e in entries])
+            sources = entries(cast("list[Any]", call))
+            sources = [sources] if sources and isinstance(sources[0], str) else sources
+            found.append([self.reference(f"layer '{name}'", source) for source in sources])
         return found
 
     def reference(self, where: str, entry: Any) -> tuple[str, int, int]:

@@ -12,18 +12,19 @@ from webnn_wgpu import MLGraphBuilder, MLOperand, NotSupportedError
 
 from ...common.calls import OperatorCall
 from ...common.held import Array
+from ..contents import fields
 
 
 @dataclass(frozen=True)
 class Flow:
-    """What flows between layers: a tensor, and where its steps count, [batch, steps] of uint8."""
+    """A tensor between layers, and where its steps count, [batch, steps] of uint8."""
 
     operand: MLOperand
     mask: MLOperand | None = None
 
 
 class Training(Protocol):
-    """What a layer does besides computing its results, while a model is trained."""
+    """The side effects of layers while a model is trained."""
 
     def key(self) -> MLOperand:
         """Return a key of random numbers that no other layer has, uint32 [2], other in each step."""
@@ -216,7 +217,7 @@ class LayerCall(OperatorCall):
         Args:
             x: the operand.
             rate: the share.
-            shape: the sizes of what is dropped together: 1 drops whole dimensions. None is the operand's size.
+            shape: the sizes of the mask: 1 drops whole dimensions. None is the operand's size.
         """
         if self.training is None or not 0 < rate < 1:
             return x
@@ -235,14 +236,14 @@ class LayerCall(OperatorCall):
             inputs: its inputs.
             path: the name that its weights begin with.
         """
-        content: Mapping[str, Any] = entry if isinstance(entry, dict) else {}  # pyright: ignore[reportUnknownVariableType]
-        kind, config = content.get("class_name"), content.get("config")
-        if not isinstance(kind, str) or not isinstance(config, dict):
+        content = fields(entry)
+        kind, config = content.get("class_name"), fields(content.get("config"))
+        if not isinstance(kind, str) or not isinstance(content.get("config"), dict):
             self.fail("the layer inside it has no class and configuration")
-        return LayerCall(self.scope, kind, config, path, inputs, f"{self.label}/{config.get('name', kind)}")  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+        return LayerCall(self.scope, kind, config, path, inputs, f"{self.label}/{config.get('name', kind)}")
 
     def results(self) -> list[Flow]:
-        """Return what the layer computes."""
+        """Return the results of the layer."""
         found = LAYERS.get(self.kind)
         if found is None:
             self.fail("TensorFlow.js has no layer of this class, or a layer of one's own")

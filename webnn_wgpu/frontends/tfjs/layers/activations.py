@@ -9,6 +9,7 @@ from typing import Any
 from webnn_wgpu import MLActivation, MLOperand
 
 from ...common.calls import OperatorCall
+from ..contents import fields
 from ._call import LayerCall, layer
 
 Activate = Callable[[OperatorCall, MLOperand], MLOperand]
@@ -76,10 +77,10 @@ _OTHER_NAMES = {"hardSigmoid": "hard_sigmoid", "logSoftmax": "log_softmax"}
 def activation_name(call: LayerCall, entry: str = "activation", default: str = "linear") -> str:
     """Return the name of an activation in the configuration."""
     value: Any = call.config.get(entry)
-    if isinstance(value, dict):
-        value = value.get("class_name")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    name = default if value is None else _OTHER_NAMES.get(value, value) if isinstance(value, str) else value  # pyright: ignore[reportUnknownVariableType]
-    return name if name in ACTIVATIONS else call.fail(f"{entry} is {value!r}; allowed: {', '.join(ACTIVATIONS)}")
+    given: Any = fields(value).get("class_name") if isinstance(value, dict) else value
+    name = default if given is None else str(given)
+    name = _OTHER_NAMES.get(name, name)
+    return name if name in ACTIVATIONS else call.fail(f"{entry} is {given!r}; allowed: {', '.join(ACTIVATIONS)}")
 
 
 def activated(call: LayerCall, x: MLOperand, entry: str = "activation", default: str = "linear") -> MLOperand:

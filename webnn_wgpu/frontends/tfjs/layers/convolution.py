@@ -6,6 +6,7 @@ from typing import Any, Literal, cast
 
 from webnn_wgpu import MLOperand
 
+from ..contents import entries
 from ..resizing import resized
 from ..windows import convolution, depthwise, transposed
 from ._call import LayerCall, layer
@@ -103,11 +104,11 @@ def _pairs(call: LayerCall, name: str, count: int, default: int) -> list[tuple[i
     """Return elements before and behind each of some dimensions."""
     value: Any = call.config.get(name)
     value = default if value is None else value
-    values: list[Any] = value if isinstance(value, list) else [value] * count  # pyright: ignore[reportUnknownVariableType]
-    pairs = [tuple(v) if isinstance(v, list) else (v, v) for v in values]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if len(pairs) != count or not all(len(p) == 2 and all(isinstance(n, int) and 0 <= n < 1 << 24 for n in p) for p in pairs):  # pyright: ignore[reportUnknownArgumentType]
+    values = entries(value) or [value] * count
+    pairs: list[list[Any]] = [entries(v) or [v, v] for v in values]
+    if len(pairs) != count or any(len(p) != 2 or not all(isinstance(n, int) and 0 <= n < 1 << 24 for n in p) for p in pairs):
         call.fail(f"{name} is {value!r}")
-    return cast("list[tuple[int, int]]", pairs)
+    return [(before, after) for before, after in pairs]
 
 
 @layer("ZeroPadding2D")

@@ -58,7 +58,7 @@ def gaussian_dropout(call: LayerCall) -> MLOperand:
 
 @layer("AlphaDropout", masks=True)
 def alpha_dropout(call: LayerCall) -> MLOperand:
-    """Random elements become the least value of selu while a model is trained; mean and variance stay."""
+    """Random elements become the least value of selu while a model is trained. Mean and variance stay."""
     rate, b = call.number("rate"), call.build
     if call.training is None or not 0 < rate < 1:
         return call.x

@@ -8,6 +8,7 @@ from typing import Any
 
 from webnn_wgpu import MLOperand
 
+from ..contents import entries
 from ._call import Flow, LayerCall, layer
 
 
@@ -84,7 +85,7 @@ def dot(call: LayerCall) -> MLOperand:
             f"inputs of shapes {', '.join(str(list(o.shape)) for o in operands)}, of which 2 and 3 dimensions are allowed"
         )
     value: Any = call.config.get("axes")
-    pair: Sequence[Any] = value if isinstance(value, list) else [value, value]  # pyright: ignore[reportUnknownVariableType]
+    pair: Sequence[Any] = entries(value) or [value, value]
     if len(pair) != 2:
         call.fail(f"axes {value!r}")
     axes = [call.axes_of(axis, len(o.shape))[0] for axis, o in zip(pair, operands, strict=True)]

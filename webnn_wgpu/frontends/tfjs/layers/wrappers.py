@@ -6,6 +6,7 @@ from typing import Any
 
 from webnn_wgpu import MLOperand
 
+from ..contents import fields
 from ..topology import MODELS, read_model
 from ._call import Flow, LayerCall, layer
 from ._models import run_model
@@ -36,12 +37,8 @@ def bidirectional(call: LayerCall) -> list[Flow]:
     entry: Any = call.config.get("layer")
     inner = call.inner(entry, call.inputs, call.path)
     name = inner.config.get("name", "")
-    back: Any = call.config.get("backward_layer")
-    back = (
-        back
-        if isinstance(back, dict)
-        else {**entry, "config": {**inner.config, "go_backwards": not inner.flag("go_backwards")}}
-    )
+    turned = {**fields(entry), "config": {**inner.config, "go_backwards": not inner.flag("go_backwards")}}
+    back = fields(call.config.get("backward_layer")) or turned
     # Without a word there is no entry: both results are returned apart.
     mode: Any = call.config.get("merge_mode", "concat")
     states = (len(call.inputs) - 1) // 2

@@ -139,7 +139,7 @@ def floor_div(call: TfjsCall, a: MLOperand, b: MLOperand) -> MLOperand:
 
 @lowers("RealDiv", "Div")
 def div(call: TfjsCall) -> Result:
-    """Quotients; those of integers are rounded down, as in TensorFlow.js."""
+    """Quotients. Those of integers are rounded down, as in TensorFlow.js."""
     a, b = numbers(call, 0, 1)
     return floor_div(call, a, b) if a.data_type == "int32" else call.build.div(a, b)
 
@@ -177,7 +177,8 @@ def pow_(call: TfjsCall) -> Result:
 @lowers("SquaredDifference")
 def squared_difference(call: TfjsCall) -> Result:
     """Squares of differences."""
-    apart = call.build.sub(*numbers(call, 0, 1))
+    a, b = numbers(call, 0, 1)
+    apart = call.build.sub(a, b)
     return call.build.mul(apart, apart)
 
 
@@ -291,7 +292,8 @@ def is_finite(call: TfjsCall) -> Result:
 @lowers("BitwiseAnd")
 def bitwise_and(call: TfjsCall) -> Result:
     """The bits that both integers have."""
-    return call.build.ext.bitwise_and(*numbers(call, 0, 1))
+    a, b = numbers(call, 0, 1)
+    return call.build.ext.bitwise_and(a, b)
 
 
 @lowers("Select", "SelectV2")

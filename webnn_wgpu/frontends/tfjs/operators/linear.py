@@ -1,4 +1,4 @@
-"""Matrix products, convolutions, pooling, and what is fused to them."""
+"""Matrix products, convolutions, pooling, and the operators fused to them."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import repeat
 
 import numpy as np
 
@@ -37,9 +38,8 @@ def _items(call: TfjsCall, tensor: TfjsTensor) -> list[TfjsTensor | None] | None
     """Return the elements of a list by number, None if the device has it as one tensor."""
     if tensor.items is not None:
         return tensor.items
-    if tensor.rank and (not tensor.shape[0] or not tensor.size):
-        return [None] * tensor.shape[0]
-    return None
+    empty = tensor.rank and (not tensor.shape[0] or not tensor.size)
+    return list(repeat(None, tensor.shape[0])) if empty else None
 
 
 def _item(call: TfjsCall, tensor: TfjsTensor, index: int, shape: Shape) -> TfjsTensor:

@@ -472,7 +472,7 @@ def range_(call: TfjsCall) -> Result:
     start, stop, step = (call.number(i) for i in range(3))
     if not step or not math.isfinite((stop - start) / step) or (stop - start) / step > 1 << 24:
         call.fail(f"numbers from {start} to {stop} in steps of {step}")
-    return call.known(np.arange(start, stop, step).astype(call.tensor(0).dtype))
+    return call.known(np.asarray(np.arange(start, stop, step), call.tensor(0).dtype))
 
 
 @lowers("LinSpace", empty=True, folds=False)
