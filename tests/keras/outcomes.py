@@ -1,0 +1,42 @@
+"""A pytest plugin for Keras's own tests: the markers of Keras's conftest, the backend, and a file of outcomes.
+
+`KERAS_OUTCOMES` names the JSON file. With `KERAS_OWN_BACKEND=webnn`, the plugin loads `webnn_wgpu.keras` before any test.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+if os.environ.get("KERAS_OWN_BACKEND") == "webnn":
+    import webnn_wgpu.keras  # noqa: F401 - puts the backend in
+
+_outcomes: dict[str, str] = {}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "requires_trainable_backend: the backend has gradients")
+    config.addinivalue_line("markers", "multi_device: the test takes several devices")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    from keras.src import backend
+
+    for item in items:
+        if "multi_device" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="one device"))
+        if "requires_trainable_backend" in item.keywords and backend.backend() == "numpy":
+            item.add_marker(pytest.mark.skip(reason="the backend has no gradients"))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    name = report.nodeid.split("::", 1)[1]
+    if report.when == "call" or report.outcome != "passed":
+        _outcomes[name] = report.outcome if _outcomes.get(name) != "failed" else "failed"
+
+
+def pytest_sessionfinish() -> None:
+    Path(os.environ["KERAS_OUTCOMES"]).write_text(json.dumps(_outcomes, indent=0, sort_keys=True))

@@ -1,0 +1,221 @@
+"""What runs on the host: functions without a WebNN form, computed with numpy by Keras's own numpy backend.
+
+`FUNCTIONS` is their list. A function of the list cannot be part of a compiled training step, and has no gradient. Functions with
+a form on the device come here as well for arrays that no device holds: complex numbers, strings and empty arrays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from keras.src import tree
+from keras.src.backend.common import KerasVariable, standardize_dtype
+
+from .dtypes import canonical
+from ..engine import UnknownValueError
+from .tensor import Tensor, of_array, unknown
+
+FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "numpy": (
+        "angle",
+        "argpartition",
+        "bartlett",
+        "bincount",
+        "blackman",
+        "corrcoef",
+        "correlate",
+        "digitize",
+        "gcd",
+        "geomspace",
+        "hamming",
+        "hanning",
+        "histogram",
+        "i0",
+        "isin",
+        "kaiser",
+        "lcm",
+        "ldexp",
+        "logspace",
+        "median",
+        "nanargmax",
+        "nanargmin",
+        "nanmedian",
+        "nanpercentile",
+        "nanquantile",
+        "nextafter",
+        "nonzero",
+        "percentile",
+        "quantile",
+        "searchsorted",
+        "signbit",
+        "slogdet",
+        "trapezoid",
+        "unique",
+        "unravel_index",
+        "vander",
+        "vectorize",
+        "view",
+    ),
+    "nn": (
+        "ctc_decode",
+        "ctc_loss",
+        "fold",
+        "unfold",
+    ),
+    "math": (
+        "erfc",
+        "fft",
+        "fft2",
+        "ifft2",
+        "irfft",
+        "istft",
+        "logdet",
+        "rfft",
+        "stft",
+    ),
+    "linalg": (
+        "cholesky",
+        "cholesky_inverse",
+        "det",
+        "eig",
+        "eigh",
+        "inv",
+        "jvp",
+        "lstsq",
+        "lu_factor",
+        "matrix_rank",
+        "pinv",
+        "qr",
+        "solve",
+        "solve_triangular",
+        "svd",
+    ),
+    "image": (
+        "affine_transform",
+        "compute_homography_matrix",
+        "elastic_transform",
+        "gaussian_blur",
+        "hsv_to_rgb",
+        "map_coordinates",
+        "perspective_transform",
+        "resize",
+        "rgb_to_hsv",
+        "scale_and_translate",
+        "sobel_edges",
+    ),
+}
+"""The functions of each module that always run on the host."""
+
+_shapes: list[bool] = []
+
+
+@contextlib.contextmanager
+def shapes_only() -> Iterator[None]:
+    """Within, functions of the host give tensors without numbers for tensors without numbers."""
+    _shapes.append(True)
+    try:
+        yield
+    finally:
+        _shapes.pop()
+
+
+def _module(name: str) -> Any:
+    """Return a module of Keras's numpy backend. Its import must not replace Keras's present backend."""
+    full = f"keras.src.backend.numpy.{name}"
+    if full not in sys.modules:
+        backend: Any = sys.modules["keras.src.backend"]
+        ours = backend.numpy
+        import_module(full)
+        backend.numpy = ours
+    return sys.modules[full]
+
+
+def fall_back(module: str, name: str, *args: Any, **kwargs: Any) -> Any:
+    """Run a function of Keras's numpy backend on the elements of tensors."""
+    missing = False
+
+    def given(x: Any) -> Any:
+        nonlocal missing
+        if isinstance(x, KerasVariable):
+            x = x.value
+        if not isinstance(x, Tensor):
+            return x
+        if not x.unknown:
+            return x.numpy()
+        if not _shapes:
+            raise UnknownValueError(f"ops.{name} runs on the host, and a compiled step has no values for it")
+        missing = True
+        return np.ones(x.shape, np.dtype(x.dtype) if x.dtype != "bfloat16" else np.float32)
+
+    def result(x: Any) -> Any:
+        if not isinstance(x, (np.ndarray, np.generic)):
+            return x
+        dtype = canonical(standardize_dtype(x.dtype))
+        return unknown(x.shape, dtype) if missing else of_array(x, dtype)
+
+    found_args, found_kwargs = tree.map_structure(given, (args, kwargs))
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found = getattr(_module(module), name)(*found_args, **found_kwargs)
+    return tree.map_structure(result, found)
+
+
+def drawn(name: str, key: Tensor, shape: tuple[int, ...], dtype: str, *parameters: Tensor) -> Tensor:
+    """Draw numbers of a distribution of numpy's generator, whose seed is the key."""
+    if key.unknown or any(each.unknown for each in parameters):
+        if not _shapes:
+            raise UnknownValueError(f"random.{name} runs on the host, and a compiled step has no values for it")
+        return unknown(shape, dtype)
+    generator = np.random.default_rng(key.numpy())
+    given = [each.numpy().astype(np.int64 if each.dtype.startswith("int") else np.float64) for each in parameters]
+    if name == "binomial":
+        given[0] = given[0].astype(np.int64)
+    return of_array(np.asarray(getattr(generator, name)(*given, size=shape)), dtype)
+
+
+def functions(module: str) -> dict[str, Callable[..., Any]]:
+    """Return the functions of a module that always run on the host."""
+
+    def function(name: str) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return fall_back(module, name, *args, **kwargs)
+
+        run.__name__, run.__doc__ = name, f"`{name}`, on the host."
+        return run
+
+    return {name: function(name) for name in FUNCTIONS[module]}
+
+
+def unless_held(module: str, name: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Send calls with arrays that no device holds to the host."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if any(_of_host(x) for x in args):
+                return fall_back(module, name or function.__name__.rstrip("_"), *args, **kwargs)
+            return function(*args, **kwargs)
+
+        run.__name__, run.__doc__ = function.__name__, function.__doc__
+        return run
+
+    return decorate
+
+
+def _of_host(x: Any) -> bool:
+    """Return whether an argument is an array that no device holds, or a list of arrays with one."""
+    if isinstance(x, Tensor):
+        return x.value is None
+    if isinstance(x, KerasVariable):
+        x = x._value
+        return isinstance(x, Tensor) and x.value is None
+    if isinstance(x, (list, tuple)):
+        return any(_of_host(each) for each in x)
+    if isinstance(x, np.ndarray):
+        return x.size == 0 or x.dtype.kind in "cUSO"
+    return isinstance(x, complex)
