@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 
 if os.environ.get("KERAS_OWN_BACKEND") == "webnn":
-    import webnn_wgpu.keras  # noqa: F401 - puts the backend in
+    import webnn_wgpu as wn
+    import webnn_wgpu.keras
+
+    if os.environ.get("KERAS_OWN_DEVICE") != "webgpu":
+        webnn_wgpu.keras.use(wn.ml.create_context(backend="reference"))
+
+_OFTEN = 100
+"""Tests between two writes, so that a file that takes too long has outcomes too."""
 
 _outcomes: dict[str, str] = {}
 
@@ -38,5 +45,13 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         _outcomes[name] = report.outcome if _outcomes.get(name) != "failed" else "failed"
 
 
+    if len(_outcomes) % _OFTEN == 0:
+        _write()
+
+
 def pytest_sessionfinish() -> None:
+    _write()
+
+
+def _write() -> None:
     Path(os.environ["KERAS_OUTCOMES"]).write_text(json.dumps(_outcomes, indent=0, sort_keys=True))

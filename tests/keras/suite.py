@@ -2,6 +2,7 @@
 
     python -m tests.keras.suite                           the files of PLACES on the backend "webnn"
     python -m tests.keras.suite ops/nn_test.py            some of them
+    python -m tests.keras.suite --device webgpu           on a GPU instead of the reference backend
     python -m tests.keras.suite --backend jax --outcomes folder   record another backend
 
 The tests are those in the installed package of Keras. They need `jax`, whose types of results they compare with.
@@ -61,7 +62,7 @@ def files(places: list[str]) -> list[str]:
     return found
 
 
-def run(file: str, backend: str, seconds: int) -> dict[str, str]:
+def run(file: str, backend: str, device: str, seconds: int) -> dict[str, str]:
     """Run a test file in a process of its own; return the outcome of each test."""
     with tempfile.TemporaryDirectory() as folder:
         outcomes = Path(folder) / "outcomes.json"
@@ -69,6 +70,7 @@ def run(file: str, backend: str, seconds: int) -> dict[str, str]:
             **os.environ,
             "KERAS_OUTCOMES": str(outcomes),
             "KERAS_OWN_BACKEND": backend,
+            "KERAS_OWN_DEVICE": device,
             "PYTHONPATH": str(REPOSITORY),
             "PYTHONDONTWRITEBYTECODE": "1",
             "JAX_PLATFORMS": "cpu",
@@ -94,13 +96,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("places", nargs="*", default=list(PLACES))
     parser.add_argument("--backend", default="webnn")
+    parser.add_argument("--device", default="reference", choices=("reference", "webgpu"))
     parser.add_argument("--outcomes", type=Path, help="a folder for a JSON file of outcomes per test file")
     parser.add_argument("--seconds", type=int, default=1800, help="limit for each file")
     arguments = parser.parse_args()
     recorded: dict[str, int] = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
     total, wanted = 0, 0
     for file in files(arguments.places):
-        outcomes = run(file, arguments.backend, arguments.seconds)
+        outcomes = run(file, arguments.backend, arguments.device, arguments.seconds)
         counts = Counter(outcomes.values())
         total, wanted = total + counts["passed"], wanted + recorded.get(file, 0)
         print(f"{file:60} {dict(counts)}, JAX {recorded.get(file, '?')}", flush=True)

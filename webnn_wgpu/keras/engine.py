@@ -68,12 +68,12 @@ class UnknownValueError(RuntimeError):
 
 
 class Node:
-    """A recorded call of the builder."""
+    """A recorded call of the builder. It may name values beyond those that it reads, as gradients do."""
 
-    __slots__ = ("call", "depth", "inputs", "key", "wanted")
+    __slots__ = ("call", "depth", "inputs", "key", "read")
 
-    def __init__(self, key: Hashable, call: Call, inputs: tuple[Value, ...], wanted: int) -> None:
-        self.key, self.call, self.inputs, self.wanted = key, call, inputs, wanted
+    def __init__(self, key: Hashable, call: Call, inputs: tuple[Value, ...], read: int) -> None:
+        self.key, self.call, self.inputs, self.read = key, call, inputs, read
         self.depth = 1 + max((value.node.depth for value in inputs if value.node is not None), default=0)
 
 
@@ -160,11 +160,11 @@ def record(key: Hashable, call: Call, *inputs: Value) -> tuple[Value, ...]:
         call: adds them.
         inputs: the operands.
     """
-    return _recorded(key, call, inputs, _infer(key, call, inputs))
+    return _recorded(key, call, inputs, len(inputs), _infer(key, call, inputs))
 
 
-def _recorded(key: Hashable, call: Call, inputs: tuple[Value, ...], results: _Results) -> tuple[Value, ...]:
-    node = Node(key, call, inputs, len(results))
+def _recorded(key: Hashable, call: Call, inputs: tuple[Value, ...], read: int, results: _Results) -> tuple[Value, ...]:
+    node = Node(key, call, inputs, read)
     if node.depth > _DEEP and not any(value.unknown for value in inputs):
         evaluate(inputs)
         node.depth = 1
@@ -179,7 +179,8 @@ def gradients(output: Value, inputs: Sequence[Value], seed: Value | None = None)
     def call(builder: Any, found: Any, *rest: Any) -> Any:
         return builder.gradients(found, list(rest[seeded:]), seeds=list(rest[:1]) if seeded else None)
 
-    return _recorded(("gradients", seeded), call, given, tuple((value.shape, value.data_type) for value in inputs))
+    results = tuple((value.shape, value.data_type) for value in inputs)
+    return _recorded(("gradients", seeded), call, given, 1 + seeded, results)
 
 
 # Programs ---------------------------------------------------------------------------------------------------------
@@ -227,6 +228,18 @@ class Program:
             else:
                 stack.append((value, True))
                 stack.extend((each, False) for each in reversed(node.inputs))
+
+    def read(self) -> set[int]:
+        """Return the identities of the leaves whose numbers the program reads."""
+        found: set[int] = set()
+        stack = list(self.wanted)
+        while stack:
+            value = stack.pop()
+            identity = id(value if value.node is None else value.node)
+            if identity not in found:
+                found.add(identity)
+                stack.extend(() if value.node is None else value.node.inputs[: value.node.read])
+        return {id(leaf) for leaf in self.leaves if id(leaf) in found}
 
     def describe(self, builder: Any, given: Callable[[Any, int, Value], Any]) -> list[Any]:
         """Add the program's operators to a builder; `given` makes the operand of a leaf. Return the wanted operands."""

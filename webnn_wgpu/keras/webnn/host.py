@@ -69,6 +69,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
         "unfold",
     ),
     "math": (
+        "_get_complex_tensor_from_tuple",
         "erfc",
         "fft",
         "fft2",

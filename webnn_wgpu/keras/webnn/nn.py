@@ -647,9 +647,7 @@ def dot_product_attention(
     flash_attention: bool | None = None,
     attn_logits_soft_cap: float | None = None,
 ) -> Tensor:
-    """Attention with heads in the third dimension. The planner fuses its operators."""
-    if flash_attention:
-        raise ValueError("Flash attention is not supported in webnn backend.")
+    """Attention with heads in the third dimension. The planner fuses its operators, with or without `flash_attention`."""
     shapes = [core.convert_to_tensor(each).shape for each in (query, key, value)]
     if any(len(shape) != 4 for shape in shapes):
         raise ValueError(

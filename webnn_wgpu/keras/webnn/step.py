@@ -79,7 +79,7 @@ class _Traced:
         operands = program.describe(builder, leaf)
         outputs = {f"y{n}": operand for n, operand in enumerate(operands[: len(self._kept)])}
         outputs |= {f"n{n}": operand for n, operand in zip(self._updated, operands[len(self._kept) :], strict=True)}
-        read = {names.get(id(value)) for value in program.leaves}
+        read = {names.get(identity) for identity in program.read()}
         aliases = {f"n{n}": f"v{n}" for n in self._updated if f"v{n}" in read}
         self.graph = engine.build(outputs, builder, aliases=aliases)
 
