@@ -5,12 +5,14 @@
     python -m tests.keras.suite --device webgpu           on a GPU instead of the reference backend
     python -m tests.keras.suite --backend jax --outcomes folder   record another backend
 
-The tests are those in the installed package of Keras. They need `jax`, whose types of results they compare with.
+The tests are those in the installed package of Keras. They need `jax`, whose types of results they compare with. `KERAS_LOGS`
+names a folder for the output of pytest.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -81,13 +83,9 @@ def run(file: str, backend: str, device: str, seconds: int) -> dict[str, str]:
         plugins = ["-p", "tests.keras.outcomes", "-p", "no:cacheprovider", "-p", "no:webnn_wgpu"]
         options = ["-q", "--tb=short", "-o", "addopts=", "-W", "ignore", "--rootdir", folder, *plugins]
         command = [sys.executable, "-m", "pytest", *options, str(sources() / file)]
-        try:
-            done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=seconds, check=False)
-            log = done.stdout + done.stderr
-        except subprocess.TimeoutExpired as error:
-            log = f"{error.stdout!r}\n{file} took longer than {seconds} seconds"
-        if "KERAS_LOGS" in os.environ:
-            (Path(os.environ["KERAS_LOGS"]) / f"{backend}-{file.replace('/', '-')}.log").write_text(log)
+        log = Path(os.environ.get("KERAS_LOGS", folder)) / f"{backend}-{file.replace('/', '-')}.log"
+        with log.open("w") as written, contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, env=environment, cwd=folder, stdout=written, stderr=written, timeout=seconds, check=False)
         return json.loads(outcomes.read_text()) if outcomes.exists() else {}
 
 

@@ -40,6 +40,8 @@ compilation = Compilation()
 """The counts of this process."""
 
 _contexts: list[wn.MLContext] = []
+_graphs: dict[Hashable, wn.MLGraph] = {}
+_scratch: list[Any] = []
 
 
 def context() -> wn.MLContext:
@@ -50,17 +52,15 @@ def context() -> wn.MLContext:
 
 
 def use(chosen: wn.MLContext) -> None:
-    """Compute on a context of one's own. It must be chosen before the first tensor is computed.
+    """Compute on a context of one's own from now on. Tensors and variables move to it when they are next used.
 
     Args:
         chosen: the context.
-
-    Raises:
-        InvalidStateError: another context is in use.
     """
-    if _contexts and _contexts[0] is not chosen:
-        raise wn.InvalidStateError("the context must be chosen before the first tensor", operator="keras.use", got="another context")
-    _contexts[:] = [chosen]
+    if not _contexts or _contexts[0] is not chosen:
+        _contexts[:] = [chosen]
+        _graphs.clear()
+        _scratch.clear()
 
 
 class UnknownValueError(RuntimeError):
@@ -88,12 +88,13 @@ class Value:
         unknown: whether it depends on a value without numbers.
     """
 
-    __slots__ = ("array", "data_type", "index", "node", "shape", "tensor", "unknown")
+    __slots__ = ("array", "data_type", "home", "index", "node", "shape", "tensor", "unknown")
 
     def __init__(self, shape: tuple[int, ...], data_type: str, node: Node | None = None, index: int = 0) -> None:
         self.shape, self.data_type, self.node, self.index = shape, data_type, node, index
         self.array: Array | None = None
         self.tensor: wn.MLTensor | None = None
+        self.home: wn.MLContext | None = None
         self.unknown = node is None or any(value.unknown for value in node.inputs)
 
     @classmethod
@@ -107,31 +108,38 @@ class Value:
     def stored(cls, tensor: wn.MLTensor) -> Value:
         """Return a tensor of the device as a value."""
         found = cls(tuple(tensor.shape), str(tensor.data_type))
-        found.tensor, found.unknown = tensor, False
+        found.keep(tensor)
+        found.unknown = False
         return found
+
+    def keep(self, tensor: wn.MLTensor) -> None:
+        """Store the numbers, which a tensor of the present context has."""
+        self.tensor, self.home, self.node = tensor, context(), None
 
     def numpy(self) -> Array:
         """Return the numbers, computing them if they are not there."""
         if self.array is None:
             if self.tensor is None:
                 evaluate([self])
-            assert self.tensor is not None
-            self.array = np.asarray(context().read_tensor(self.tensor))
+            assert self.tensor is not None and self.home is not None
+            self.array = np.asarray(self.home.read_tensor(self.tensor))
         return self.array
 
     def on_device(self) -> wn.MLTensor:
         """Return the numbers as a tensor of the device."""
         if self.tensor is None and self.array is None:
             evaluate([self])
-        if self.tensor is None:
-            self.tensor = context().create_tensor(self.shape, self.data_type, readable=True, writable=True)
-            context().write_tensor(self.tensor, self.array)
+        if self.tensor is None or self.home is not context():
+            array = self.numpy()
+            tensor = context().create_tensor(self.shape, self.data_type, readable=True, writable=True)
+            context().write_tensor(tensor, array)
+            self.keep(tensor)
+        assert self.tensor is not None
         return self.tensor
 
 
 _Results: TypeAlias = tuple[tuple[tuple[int, ...], str], ...]
 _inferred: dict[Hashable, _Results] = {}
-_scratch: list[Any] = []
 
 
 def _infer(key: Hashable, call: Call, inputs: tuple[Value, ...]) -> _Results:
@@ -256,9 +264,6 @@ class Program:
         return [operand(self._place(value)) for value in self.wanted]
 
 
-_graphs: dict[Hashable, wn.MLGraph] = {}
-
-
 def build(outputs: dict[str, Any], builder: Any, **options: Any) -> wn.MLGraph:
     """Compile a graph and count it. An output that is an input, a constant or another output passes through a copy."""
     compilation.graphs += 1
@@ -286,4 +291,4 @@ def evaluate(values: Iterable[Value]) -> None:
     context().dispatch(graph, inputs, outputs)
     compilation.dispatches += 1
     for value, tensor in zip(wanted, outputs.values(), strict=True):
-        value.tensor, value.node = tensor, None
+        value.keep(tensor)

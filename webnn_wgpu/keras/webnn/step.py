@@ -41,7 +41,7 @@ class CompiledFunction:
         core.settle_variables()
         given = tree.map_structure(lambda x: x if x is None else core.convert_to_tensor(x), data)
         flat = [x for x in tree.flatten(given) if isinstance(x, Tensor)]
-        key = (str(tree.map_structure(lambda x: x is None, given)), tuple((x.dtype, x.shape) for x in flat))
+        key = (id(engine.context()), str(tree.map_structure(lambda x: x is None, given)), tuple((x.dtype, x.shape) for x in flat))
         traced = self._traced.get(key)
         if traced is None:
             traced = self._traced[key] = _Traced(self._function, self._variables, given)
