@@ -191,6 +191,39 @@ def gradients(output: Value, inputs: Sequence[Value], seed: Value | None = None)
     return _recorded(("gradients", seeded), call, given, 1 + seeded, results)
 
 
+def with_gradient(
+    results: Sequence[Value], sources: Sequence[Value], seeds: Sequence[Value], found: Sequence[Value]
+) -> tuple[Value, ...]:
+    """Return results again, with gradients by their sources that a program states.
+
+    Args:
+        results: the values.
+        sources: what they were computed from.
+        seeds: values without numbers, which stand for the gradients of the results.
+        found: the gradients by the sources, computed from the seeds.
+    """
+    program = Program(found)
+    others = [leaf for leaf in program.leaves if all(leaf is not seed for seed in seeds)]
+    places = {id(seed): number for number, seed in enumerate(seeds)}
+    numbers = {id(leaf): number for number, leaf in enumerate(others)}
+    count, wanted = len(results), len(sources)
+
+    def call(builder: Any, *operands: Any) -> Any:
+        def gradient(*given: Any) -> list[Any]:
+            def leaf(_: Any, __: int, value: Value) -> Any:
+                place = places.get(id(value))
+                return operands[count + wanted + numbers[id(value)]] if place is None else given[place]
+
+            return program.describe(builder, leaf)
+
+        return builder.with_gradient(list(operands[:count]), list(operands[count : count + wanted]), gradient)
+
+    roles = tuple(places.get(id(leaf), -1) for leaf in program.leaves)
+    given = (*results, *sources, *others)
+    types = tuple((value.shape, value.data_type) for value in results)
+    return _recorded(("with_gradient", program.structure, roles, count), call, given, count, types)
+
+
 # Programs ---------------------------------------------------------------------------------------------------------
 
 

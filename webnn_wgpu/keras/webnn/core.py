@@ -18,7 +18,7 @@ from keras.src.backend.common.symbolic_scope import SymbolicScope
 from .. import engine
 from . import host
 from .dtypes import canonical
-from .tensor import Tensor, call, moved, of_array, scalar, unknown
+from .tensor import Tensor, call, moved, of_array, scalar, stored_float, unknown, values
 from .tensor import cast as cast_tensor
 
 SUPPORTS_SPARSE_TENSORS = False
@@ -242,9 +242,12 @@ def scan(
         raise ValueError(f"`unroll` must be an positive integer or boolean. Received: unroll={unroll}")
     if xs is None and length is None:
         raise ValueError("Got no `xs` to scan over and `length` not provided.")
-    elements = tree.map_structure(convert_to_tensor, xs)
+    def given(x: Any) -> Any:
+        return None if x is None else convert_to_tensor(x)
+
+    elements = tree.map_structure(given, xs)
     count = int(length) if length is not None else shape(tree.flatten(elements)[0])[0]
-    carry = tree.map_structure(convert_to_tensor, init)
+    carry = tree.map_structure(given, init)
     order = range(count - 1, -1, -1) if reverse else range(count)
     found: list[Any] = []
     for number in order:
@@ -296,10 +299,6 @@ def vectorized_map(function: Callable[[Any], Any], elements: Any) -> Any:
 
 
 # Parts of tensors -----------------------------------------------------------------------------------------------------
-
-
-def _settled(function: Callable[..., Tensor], *tensors: Any) -> Any:
-    return function
 
 
 def scatter(indices: Any, values: Any, shape: Sequence[int]) -> Tensor:
@@ -396,8 +395,23 @@ class custom_gradient:  # noqa: N801 - Keras's name
         self.fun = fun
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        outputs, _ = self.fun(*args, **kwargs)
-        return outputs
+        outputs, gradient = self.fun(*args, **kwargs)
+        results = [x for x in tree.flatten(outputs) if isinstance(x, Tensor) and x.value is not None and stored_float(x)]
+        sources = [convert_to_tensor(x) if isinstance(x, (Tensor, KerasVariable)) else None for x in args]
+        floats = [n for n, x in enumerate(sources) if x is not None and x.value is not None and stored_float(x)]
+        if not floats or len(results) != len(tree.flatten(outputs)):
+            return outputs
+        seeds = [unknown(x.shape, x.dtype) for x in results]
+        try:
+            found = gradient(*seeds)
+        except engine.UnknownValueError:  # the gradient runs on the host
+            return outputs
+        stated = list(found) if isinstance(found, (list, tuple)) else [found]
+        wanted = [cast(stated[n], sources[n].dtype) for n in floats]
+        given = values(*(sources[n] for n in floats))
+        kept = engine.with_gradient(values(*results), given, values(*seeds), values(*wanted))
+        renamed = {id(x): Tensor(value, x.dtype) for x, value in zip(results, kept, strict=True)}
+        return tree.map_structure(lambda x: renamed.get(id(x), x), outputs)
 
 
 def remat(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -55,7 +55,7 @@ def in_top_k(targets: Any, predictions: Any, k: int) -> Tensor:
     wanted, found = core.convert_to_tensor(targets, "int32"), core.convert_to_tensor(predictions)
     best = top_k(found, k)[0]
     own = moved("gather_elements", found, expand_dims(wanted, -1), axis=found.ndim - 1)
-    return any_of(own <= best, -1)
+    return any_of(own >= best, -1)
 
 
 @host.unless_held("math")

@@ -81,6 +81,7 @@ class _Traced:
         outputs |= {f"n{n}": operand for n, operand in zip(self._updated, operands[len(self._kept) :], strict=True)}
         read = {names.get(identity) for identity in program.read()}
         aliases = {f"n{n}": f"v{n}" for n in self._updated if f"v{n}" in read}
+        self._aliases = frozenset(aliases)
         self.graph = engine.build(outputs, builder, aliases=aliases)
 
     def run(self, data: list[Tensor]) -> Any:
@@ -90,12 +91,16 @@ class _Traced:
             if f"x{n}" in self.graph.inputs and x.value is not None:
                 inputs[f"x{n}"] = x.value.on_device()
         outputs: dict[str, Any] = {}
+        context = engine.context()
         for n in self._updated:
-            outputs[f"n{n}"] = _own(self._variables[n])
+            if f"n{n}" in self._aliases:
+                outputs[f"n{n}"] = _own(self._variables[n])
+            else:
+                described = self.graph.outputs[f"n{n}"]
+                outputs[f"n{n}"] = context.create_tensor(described.shape, described.data_type, readable=True, writable=True)
         for n, variable in enumerate(self._variables):
             if f"v{n}" in self.graph.inputs:
-                inputs[f"v{n}"] = outputs.get(f"n{n}") or _tensor(variable)
-        context = engine.context()
+                inputs[f"v{n}"] = outputs[f"n{n}"] if f"n{n}" in self._aliases else _tensor(variable)
         for n, x in enumerate(self._kept):
             outputs[f"y{n}"] = context.create_tensor(x.shape, self.graph.outputs[f"y{n}"].data_type, readable=True)
         context.dispatch(self.graph, inputs, outputs)
