@@ -6,7 +6,8 @@ the nodes between stored values and wanted ones; programs of one structure share
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -303,13 +304,26 @@ def build(outputs: dict[str, Any], builder: Any, **options: Any) -> wn.MLGraph:
     return builder.build({name: builder.identity(operand) for name, operand in outputs.items()}, **options)
 
 
+_retained: list[Value] | None = None
+
+
+@contextlib.contextmanager
+def tape() -> Iterator[None]:
+    """Within, computed values keep the calls that gave them, so that gradients can follow them."""
+    global _retained  # noqa: PLW0603 - the tape of this process
+    before, _retained = _retained, []
+    try:
+        yield
+    finally:
+        for value in _retained:
+            value.node = None
+        _retained = before
+
+
 def evaluate(values: Iterable[Value]) -> None:
     """Compute values, all in one graph, and store them on the device."""
-    wanted = list({id(value): value for value in values if value.node is not None}.values())
+    wanted = list({id(value): value for value in values if value.array is None and value.tensor is None}.values())
     if not wanted:
-        for value in values:
-            if value.unknown and value.array is None and value.tensor is None:
-                raise UnknownValueError("the value of a tensor was asked for while a function is traced")
         return
     if any(value.unknown for value in wanted):
         raise UnknownValueError("the value of a tensor was asked for while a function is traced")
@@ -324,4 +338,8 @@ def evaluate(values: Iterable[Value]) -> None:
     context().dispatch(graph, inputs, outputs)
     compilation.dispatches += 1
     for value, tensor in zip(wanted, outputs.values(), strict=True):
+        node = value.node
         value.keep(tensor)
+        if _retained is not None and node is not None:
+            value.node = node
+            _retained.append(value)

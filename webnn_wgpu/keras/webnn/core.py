@@ -156,25 +156,38 @@ def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> An
 # Control flow -------------------------------------------------------------------------------------------------------
 
 
+class _Branch(StatelessScope):
+    """The scope of a function that may not be the one that is chosen. It begins with the values of the scope around it."""
+
+    def __init__(self) -> None:
+        super().__init__(initialize_variables=False)
+        self.changed: dict[int, Any] = {}
+        if in_stateless_scope():
+            outer = get_stateless_scope()
+            self.state_mapping.update(outer.state_mapping)
+            self.losses, self.collect_losses = outer.losses, outer.collect_losses
+
+    def add_update(self, update: tuple[Any, Any]) -> None:
+        self.changed[id(update[0])] = update[0]
+        super().add_update(update)
+
+
 def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
     """Call one of two functions. Where the condition has no number yet, both run and their results are chosen from."""
     condition = convert_to_tensor(pred, "bool")
     if not condition.unknown:
         return true_fn() if bool(condition) else false_fn()
-    results, updates = [], []
+    results: list[Any] = []
+    branches: list[_Branch] = []
     for function in (true_fn, false_fn):
-        outer = get_stateless_scope() if in_stateless_scope() else None
-        mapping = list(outer.state_mapping.values()) if outer is not None else []
-        with StatelessScope(state_mapping=mapping, initialize_variables=False) as scope:
+        with _Branch() as branch:
             results.append(function())
-        updates.append(scope.state_mapping)
-    outer = get_stateless_scope() if in_stateless_scope() else None
-    if outer is not None:
-        for identity in {**updates[0], **updates[1]}:
-            variable = (updates[0].get(identity) or updates[1][identity])[0]
-            first, second = (found[identity][1] if identity in found else variable.value for found in updates)
-            if first is not second:
-                outer.add_update((variable, _chosen(condition, first, second)))
+        branches.append(branch)
+    if in_stateless_scope():
+        changed = {**branches[0].changed, **branches[1].changed}
+        for identity, variable in changed.items():
+            first, second = (branch.state_mapping.get(identity, variable.value) for branch in branches)
+            get_stateless_scope().add_update((variable, _chosen(condition, first, second)))
     return tree.map_structure(lambda a, b: _chosen(condition, a, b), results[0], results[1])
 
 

@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -126,14 +127,43 @@ def shapes_only() -> Iterator[None]:
         _shapes.pop()
 
 
+def _transform(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a Fourier transform of pairs of real and imaginary parts."""
+
+    def run(x: Any) -> Any:
+        found = function(x[0] + 1j * x[1]).astype(np.complex64)
+        return found.real, found.imag
+
+    return run
+
+
+def _stand_ins() -> dict[str, ModuleType]:
+    """Return modules in place of jax, which Keras's numpy backend takes for convolutions and two Fourier transforms.
+
+    The backend has its own convolutions; the transforms are numpy's.
+    """
+    names = ("jax", "jax.lax", "keras.src.backend.jax", "keras.src.backend.jax.math")
+    found: dict[str, Any] = {name: ModuleType(name) for name in names if name not in sys.modules}
+    if "jax" in found:
+        found["jax"].lax = found.get("jax.lax")
+    if names[3] in found:
+        found[names[3]].fft, found[names[3]].fft2 = _transform(np.fft.fft), _transform(np.fft.fft2)
+    return found
+
+
 def _module(name: str) -> Any:
     """Return a module of Keras's numpy backend. Its import must not replace Keras's present backend."""
     full = f"keras.src.backend.numpy.{name}"
     if full not in sys.modules:
         backend: Any = sys.modules["keras.src.backend"]
-        ours = backend.numpy
-        import_module(full)
-        backend.numpy = ours
+        ours, others = backend.numpy, _stand_ins()
+        sys.modules.update(others)
+        try:
+            import_module(full)
+        finally:
+            backend.numpy = ours
+            for other in others:
+                del sys.modules[other]
     return sys.modules[full]
 
 

@@ -17,8 +17,9 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
-from . import core
+from .. import engine
 from ..engine import UnknownValueError
+from . import core
 from .step import CompiledFunction
 from .tensor import Tensor
 
@@ -81,8 +82,9 @@ class WebNNTrainer(base_trainer.Trainer):
 
         def recorded(data: Any) -> Any:
             given = tree.map_structure(lambda x: x if x is None else core.convert_to_tensor(x), data)
-            found = step(given)
-            core.settle_variables()
+            with engine.tape():
+                found = step(given)
+                core.settle_variables()
             return found
 
         if self.run_eagerly or not self.jit_compile:

@@ -1,0 +1,142 @@
+"""Training with Keras: numbers, files, callbacks and sources of data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+RNG = np.random.default_rng(3)
+X = RNG.standard_normal((48, 4)).astype(np.float32)
+Y = (X @ RNG.standard_normal((4, 2)) + 0.5).astype(np.float32)
+
+
+def _linear(keras: Any, optimizer: Any) -> Any:
+    model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(2)])
+    model.compile(optimizer=optimizer, loss="mse", metrics=["mae"])
+    return model
+
+
+def _descent(weights: list[NDArray[Any]], batches: list[slice], rate: float, momentum: float) -> list[NDArray[Any]]:
+    """Return the weights after steps of gradient descent with momentum, in float64."""
+    kernel, bias = (each.astype(np.float64) for each in weights)
+    moved = [np.zeros_like(kernel), np.zeros_like(bias)]
+    for rows in batches:
+        x, y = X[rows].astype(np.float64), Y[rows].astype(np.float64)
+        slope = 2 * (x @ kernel + bias - y) / y.size
+        moved = [momentum * old - rate * new for old, new in zip(moved, (x.T @ slope, slope.sum(0)), strict=True)]
+        kernel, bias = kernel + moved[0], bias + moved[1]
+    return [kernel, bias]
+
+
+def test_descent_has_the_weights_of_float64(keras: Any) -> None:
+    model = _linear(keras, keras.optimizers.SGD(0.05, momentum=0.9))
+    before = model.get_weights()
+    history = model.fit(X, Y, batch_size=12, epochs=3, shuffle=False, verbose=0)
+    expected = _descent(before, [slice(n, n + 12) for n in range(0, 48, 12)] * 3, 0.05, 0.9)
+    for found, wanted in zip(model.get_weights(), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-6)
+    assert sorted(history.history) == ["loss", "mae"]
+    assert history.history["loss"][-1] < history.history["loss"][0]
+
+
+def test_a_step_is_one_graph_that_repeats(keras: Any) -> None:
+    model = _linear(keras, "adam")
+    model.fit(X, Y, batch_size=12, epochs=1, verbose=0)
+    model.evaluate(X, Y, batch_size=12, verbose=0)
+    graphs, runs = keras.compilation.graphs, keras.compilation.dispatches
+    model.fit(X, Y, batch_size=12, epochs=2, verbose=0)
+    model.evaluate(X, Y, batch_size=12, verbose=0)
+    assert keras.compilation.graphs == graphs
+    # Four batches in each of two epochs and in the evaluation, and the reset of metrics before each of these.
+    assert keras.compilation.dispatches - runs <= 12 + 12
+
+
+def test_values_that_are_kept_do_not_change_with_the_training(keras: Any) -> None:
+    model = _linear(keras, "sgd")
+    model.fit(X, Y, verbose=0)
+    kept = model.layers[0].kernel.value
+    numbers = kept.numpy()
+    lazy = kept * 2.0
+    model.fit(X, Y, verbose=0)
+    np.testing.assert_array_equal(kept.numpy(), numbers)
+    np.testing.assert_array_equal(np.asarray(lazy), numbers * 2)
+    assert not np.array_equal(np.asarray(model.layers[0].kernel), numbers)
+
+
+def test_a_file_keeps_weights_and_the_optimizer(keras: Any, tmp_path: Path) -> None:
+    model = _linear(keras, "adam")
+    model.fit(X, Y, verbose=0)
+    model.save(tmp_path / "linear.keras")
+    again = keras.models.load_model(tmp_path / "linear.keras")
+    np.testing.assert_array_equal(again.predict(X, verbose=0), model.predict(X, verbose=0))
+    for each in (model, again):
+        each.fit(X, Y, shuffle=False, verbose=0)
+    for found, wanted in zip(again.get_weights(), model.get_weights(), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_callbacks_see_steps_and_stop_the_training(keras: Any) -> None:
+    losses: list[float] = []
+    watch = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: losses.append(float(logs["loss"])))
+    stop = keras.callbacks.EarlyStopping(monitor="loss", min_delta=1e6, patience=1)
+    rate = keras.callbacks.LearningRateScheduler(lambda epoch: 0.1 / (epoch + 1))
+    model = _linear(keras, "sgd")
+    history = model.fit(X, Y, batch_size=16, epochs=9, callbacks=[watch, stop, rate], verbose=0)
+    assert len(history.history["loss"]) == 2
+    assert len(losses) == 6
+    assert float(np.asarray(model.optimizer.learning_rate)) == pytest.approx(0.05)
+
+
+def test_generators_and_validation(keras: Any) -> None:
+    def batches() -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        while True:
+            for n in range(0, 48, 16):
+                yield X[n : n + 16], Y[n : n + 16]
+
+    from_arrays, from_generator = (_linear(keras, "sgd") for _ in range(2))
+    from_generator.set_weights(from_arrays.get_weights())
+    from_arrays.fit(X, Y, batch_size=16, shuffle=False, verbose=0)
+    history = from_generator.fit(batches(), steps_per_epoch=3, validation_data=(X, Y), verbose=0)
+    for found, wanted in zip(from_generator.get_weights(), from_arrays.get_weights(), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert history.history["val_loss"] == [pytest.approx(from_arrays.evaluate(X, Y, verbose=0)[0])]
+
+
+def test_a_functional_model_with_dropout_and_statistics(keras: Any) -> None:
+    inputs = keras.Input((4,))
+    hidden = keras.layers.Dense(16, activation="gelu")(inputs)
+    hidden = keras.layers.Dropout(0.1)(keras.layers.BatchNormalization()(hidden))
+    model = keras.Model(inputs, keras.layers.Dense(2)(keras.layers.Concatenate()([hidden, inputs])))
+    model.compile(keras.optimizers.AdamW(0.02, clipnorm=1.0), "mse", steps_per_execution=2)
+    losses = model.fit(X, Y, batch_size=12, epochs=8, verbose=0).history["loss"]
+    assert losses[-1] < 0.5 * losses[0]
+    assert np.abs(np.asarray(model.layers[2].moving_mean)).max() > 0.01
+
+
+def test_a_function_of_the_host_makes_the_step_run_by_operators(keras: Any) -> None:
+    class Median(keras.metrics.Mean):
+        def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+            return super().update_state(keras.ops.median(y_pred))
+
+    model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(2)])
+    model.compile("sgd", "mse", metrics=[Median(name="median")])
+    before = model.get_weights()
+    with pytest.warns(UserWarning, match="median runs on the host"):
+        model.fit(X, Y, batch_size=24, shuffle=False, verbose=0)
+    expected = _descent(before, [slice(0, 24), slice(24, 48)], 0.01, 0.0)
+    for found, wanted in zip(model.get_weights(), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-6)
+
+
+def test_half_floats_keep_weights_of_float32(keras: Any) -> None:
+    model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(2, dtype="mixed_float16")])
+    model.compile(keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.05)), "mse")
+    losses = model.fit(X, Y, batch_size=12, epochs=4, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    assert model.layers[0].kernel.dtype == "float32"
+    assert model.predict(X[:1], verbose=0).dtype == np.float16
