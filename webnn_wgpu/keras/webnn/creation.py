@@ -26,7 +26,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     """A tensor of one value."""
-    named = _dtype(dtype, None if dtype else result_type(dtype_of(fill_value)))
+    named = _dtype(dtype)
     sizes = _sizes(shape)
     if 0 in sizes or named in ("complex64", "string"):
         return of_array(np.full(sizes, np.asarray(fill_value)), named)

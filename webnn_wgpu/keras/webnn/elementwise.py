@@ -135,7 +135,7 @@ def divide(x1: Any, x2: Any) -> Tensor:
 true_divide = divide
 
 
-def select(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+def chosen(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Return a or b by a condition. Both have one data type."""
     return Tensor(several("where", condition, a, b)[0], a.dtype)
 
@@ -145,7 +145,7 @@ def divide_no_nan(x1: Any, x2: Any) -> Tensor:
     """The quotient, and 0 where the divisor is 0."""
     a, b = operands(x1, x2, extra=(float,))
     empty = call("equal", b, number(0, b), dtype="bool")
-    return select(empty, number(0, a), call("div", a, select(empty, number(1, b), b)))
+    return chosen(empty, number(0, a), call("div", a, chosen(empty, number(1, b), b)))
 
 
 @host.unless_held("numpy")
@@ -216,21 +216,21 @@ def _scaled(method: str, factor: float) -> Callable[[Tensor], Tensor]:
 
 def _log1p(x: Tensor) -> Tensor:
     small = absolute(x) < 0.25
-    near = select(small, x, number(0, x))
-    return select(small, call("ext.atanh", near / (near + 2.0)) * 2.0, call("log", x + 1.0))
+    near = chosen(small, x, number(0, x))
+    return chosen(small, call("ext.atanh", near / (near + 2.0)) * 2.0, call("log", x + 1.0))
 
 
 def _expm1(x: Tensor) -> Tensor:
     exponential = call("exp", x)
     large = x > 16.0
-    return select(large, exponential, call("tanh", x * 0.5) * (select(large, number(0, x), exponential) + 1.0))
+    return chosen(large, exponential, call("tanh", x * 0.5) * (chosen(large, number(0, x), exponential) + 1.0))
 
 
 def _sinc(x: Tensor) -> Tensor:
     angle = x * host_math.pi
     zero = equal(angle, 0.0)
-    safe = select(zero, number(1, x), angle)
-    return select(zero, number(1, x), call("sin", safe) / safe)
+    safe = chosen(zero, number(1, x), angle)
+    return chosen(zero, number(1, x), call("sin", safe) / safe)
 
 
 exp = _single("exp", "exp")
@@ -406,9 +406,9 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
 
     info = ml_dtypes.finfo(found.dtype)
     result = wide(found)
-    result = select(isposinf(result), number(float(info.max) if posinf is None else posinf, result), result)
-    result = select(isneginf(result), number(float(info.min) if neginf is None else neginf, result), result)
-    return cast(select(isnan(result), number(nan, result), result), found.dtype)
+    result = chosen(isposinf(result), number(float(info.max) if posinf is None else posinf, result), result)
+    result = chosen(isneginf(result), number(float(info.min) if neginf is None else neginf, result), result)
+    return cast(chosen(isnan(result), number(nan, result), result), found.dtype)
 
 
 @host.unless_held("numpy")
@@ -417,7 +417,16 @@ def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
     if x1 is None or x2 is None:
         return host.fall_back("numpy", "where", condition, x1, x2)
     a, b = operands(x1, x2)
-    return select(core.convert_to_tensor(condition, "bool"), a, b)
+    return chosen(core.convert_to_tensor(condition, "bool"), a, b)
+
+
+@host.unless_held("numpy")
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
+    """The element of the first tensor whose condition holds."""
+    found = default
+    for condition, choice in zip(reversed(list(condlist)), reversed(list(choicelist)), strict=True):
+        found = where(condition, choice, found)
+    return core.convert_to_tensor(found)
 
 
 # Formulas of two operands ----------------------------------------------------------------------------------------
@@ -436,18 +445,18 @@ def _formula(name: str, formula: Callable[[Tensor, Tensor], Tensor]) -> Function
 
 def _logaddexp(a: Tensor, b: Tensor) -> Tensor:
     same = equal(a, b)
-    distance = select(same, number(0, a), call("abs", a - b))
+    distance = chosen(same, number(0, a), call("abs", a - b))
     return call("max", a, b) + _log1p(call("exp", -distance))
 
 
 def _arctan2(y: Tensor, x: Tensor) -> Tensor:
     flat = logical_and(equal(x, 0.0), equal(y, 0.0))
-    angle = call("ext.atan", y / select(equal(x, 0.0), number(1, x), x))
-    upright = select(y > 0.0, number(host_math.pi / 2, y), number(-host_math.pi / 2, y))
-    turn = select(y < 0.0, number(-host_math.pi, y), number(host_math.pi, y))
-    left = select(x < 0.0, angle + turn, angle)
-    found = select(equal(x, 0.0), upright, left)
-    return select(flat, number(0, x), found)
+    angle = call("ext.atan", y / chosen(equal(x, 0.0), number(1, x), x))
+    upright = chosen(y > 0.0, number(host_math.pi / 2, y), number(-host_math.pi / 2, y))
+    turn = chosen(y < 0.0, number(-host_math.pi, y), number(host_math.pi, y))
+    left = chosen(x < 0.0, angle + turn, angle)
+    found = chosen(equal(x, 0.0), upright, left)
+    return chosen(flat, number(0, x), found)
 
 
 hypot = _formula("hypot", lambda a, b: call("sqrt", a * a + b * b))
@@ -455,7 +464,7 @@ logaddexp = _formula("logaddexp", _logaddexp)
 logaddexp2 = _formula("logaddexp2", lambda a, b: _logaddexp(a * host_math.log(2), b * host_math.log(2)) / host_math.log(2))
 arctan2 = _formula("arctan2", _arctan2)
 heaviside = _formula(
-    "heaviside", lambda a, b: select(isnan(a), a, select(equal(a, 0.0), b, cast(a > 0.0, "float32")))
+    "heaviside", lambda a, b: chosen(isnan(a), a, chosen(equal(a, 0.0), b, cast(a > 0.0, "float32")))
 )
 
 
@@ -466,7 +475,7 @@ def _extreme(name: str, method: Function) -> Function:
         if not is_float(a.dtype):
             return method(a, b)
         first, second = call("is_nan", a, dtype="bool"), call("is_nan", b, dtype="bool")
-        return select(first, b, select(second, a, method(select(first, number(0, a), a), select(second, number(0, b), b))))
+        return chosen(first, b, chosen(second, a, method(chosen(first, number(0, a), a), chosen(second, number(0, b), b))))
 
     return _documented(function, name)
 

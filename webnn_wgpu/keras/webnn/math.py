@@ -10,7 +10,7 @@ import numpy as np
 from . import core, host
 from .creation import full
 from .dtypes import is_float
-from .elementwise import equal, floating, number, select, wide
+from .elementwise import equal, floating, number, chosen, wide
 from .movement import expand_dims, ordered, reshape
 from .reductions import any as any_of
 from .reductions import max as largest
@@ -28,7 +28,7 @@ def _segment(name: str, reduction: str) -> Any:
         most = host_math.inf if is_float(x.dtype) else int(np.iinfo(x.dtype).max)
         start = {"add": 0, "mul": 1, "max": least, "min": most}[reduction]
         # Elements of negative segments go to a further segment, which is cut off.
-        where = select(where < 0, number(count, where), where)
+        where = chosen(where < 0, number(count, where), where)
         base = full((count + 1, *x.shape[1:]), start, x.dtype)
         found = call("ext.scatter_nd", base, expand_dims(where, -1), x, reduction=reduction)
         return found[:count]
@@ -64,7 +64,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     found = floating(x)
     within = wide(found)
     peak = largest(within, axis, keepdims=True)
-    peak = select(call("is_infinite", peak, dtype="bool"), number(0, peak), peak)
+    peak = chosen(call("is_infinite", peak, dtype="bool"), number(0, peak), peak)
     sums = total(call("exp", within - peak), axis, keepdims=True)
     result = call("log", sums) + peak
     return cast(result if keepdims else reshape(result, total(within, axis).shape), found.dtype)
@@ -122,13 +122,13 @@ def erfinv(x: Any) -> Tensor:
     found = floating(x)
     within = wide(found)
     edge = equal(call("abs", within), 1.0)
-    inner = select(edge, number(0, within), within)
+    inner = chosen(edge, number(0, within), within)
     size = call("neg", call("log", (1.0 - inner) * (1.0 + inner)))
     near = size < 5.0
-    close = _polynomial(select(near, size, number(2.5, size)) - 2.5, _NEAR)
-    far = _polynomial(call("sqrt", select(near, number(9.0, size), size)) - 3.0, _FAR)
-    result = select(near, close, far) * inner
-    return cast(select(edge, within * host_math.inf, result), found.dtype)
+    close = _polynomial(chosen(near, size, number(2.5, size)) - 2.5, _NEAR)
+    far = _polynomial(call("sqrt", chosen(near, number(9.0, size), size)) - 3.0, _FAR)
+    result = chosen(near, close, far) * inner
+    return cast(chosen(edge, within * host_math.inf, result), found.dtype)
 
 
 globals().update(host.functions("math"))

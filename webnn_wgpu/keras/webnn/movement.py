@@ -13,7 +13,7 @@ from keras.src.backend.common.dtypes import result_type
 
 from . import core, host
 from .dtypes import canonical, numpy_dtype
-from .elementwise import dtype_of, number, select
+from .elementwise import dtype_of, number, chosen
 from .tensor import Tensor, call, cast, listed, moved, of_array, several, unknown
 
 
@@ -351,7 +351,7 @@ def _places(indices: Any, size: int) -> Tensor:
     found = cast(core.convert_to_tensor(indices), "int32")
     if found.value is None:
         return found
-    return select(call("lesser", found, number(0, found), dtype="bool"), found + size, found)
+    return chosen(call("lesser", found, number(0, found), dtype="bool"), found + size, found)
 
 
 @host.unless_held("numpy")
@@ -517,7 +517,7 @@ def diag(x: Any, k: int = 0) -> Tensor:
     placed[places + max(0, -k), places + max(0, k)] = True
     numbers = np.clip(np.arange(size) - max(0, -k), 0, found.shape[0] - 1)[:, None] + np.zeros((1, size), int)
     spread = take(found, numbers.astype(np.int32), 0)
-    return select(of_array(placed, "bool"), spread, number(0, spread))
+    return chosen(of_array(placed, "bool"), spread, number(0, spread))
 
 
 def diagflat(x: Any, k: int = 0) -> Tensor:
@@ -554,6 +554,8 @@ def ordered(x: Tensor, k: int, axis: int, largest: bool) -> tuple[Tensor, Tensor
 def sort(x: Any, axis: int | None = -1) -> Tensor:
     """The elements of a dimension in order."""
     found = core.convert_to_tensor(x)
+    if not found.ndim:
+        return found
     if axis is None:
         found, axis = ravel(found), 0
     axis = axis_of(axis, found.ndim)
@@ -564,8 +566,8 @@ def sort(x: Any, axis: int | None = -1) -> Tensor:
 def argsort(x: Any, axis: int | None = -1) -> Tensor:
     """The places of the elements of a dimension in order."""
     found = core.convert_to_tensor(x)
-    if axis is None:
-        found, axis = ravel(found), 0
+    if axis is None or not found.ndim:
+        return reshape(argsort(ravel(found), 0), found.shape if not found.ndim else (-1,))
     axis = axis_of(axis, found.ndim)
     return ordered(found, found.shape[axis], axis, largest=False)[1]
 

@@ -12,7 +12,7 @@ from keras.src.backend.common.dtypes import result_type
 
 from . import core, host
 from .dtypes import canonical, is_float
-from .elementwise import equal, floating, log1p, logical_and, number, operands, select, wide
+from .elementwise import equal, floating, log1p, logical_and, number, operands, chosen, wide
 from .movement import (
     axis_of,
     expand_dims,
@@ -85,14 +85,14 @@ def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
     """The activation `soft_shrink`."""
     found = floating(x)
     zero = number(0, found)
-    return select(found > threshold, found - threshold, select(found < -threshold, found + threshold, zero))
+    return chosen(found > threshold, found - threshold, chosen(found < -threshold, found + threshold, zero))
 
 
 def sparse_plus(x: Any) -> Tensor:
     """The activation `sparse_plus`."""
     found = floating(x)
     middle = (found + 1.0) * (found + 1.0) * 0.25
-    return select(found <= -1.0, number(0, found), select(found < 1.0, middle, found))
+    return chosen(found <= -1.0, number(0, found), chosen(found < 1.0, middle, found))
 
 
 def silu(x: Any) -> Tensor:
@@ -171,13 +171,13 @@ def hard_tanh(x: Any) -> Tensor:
 def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
     """The activation `hard_shrink`."""
     found = floating(x)
-    return select(call("abs", found) > threshold, found, number(0, found))
+    return chosen(call("abs", found) > threshold, found, number(0, found))
 
 
 def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
     """The elements above a number, and another value in place of the others."""
     found = floating(x)
-    return select(found > threshold, found, number(default_value, found))
+    return chosen(found > threshold, found, number(default_value, found))
 
 
 def _softmax(name: str, method: str) -> Any:
@@ -215,7 +215,7 @@ def sparsemax(x: Any, axis: int = -1) -> Tensor:
     places = of_array(np.arange(1, size + 1).reshape([-1 if n == axis else 1 for n in range(found.ndim)]), found.dtype)
     support = places * down + 1.0 > sums
     count = total(cast(support, "int32"), axis, keepdims=True)
-    last = largest(select(support, sums, number(-np.inf, sums)), axis, keepdims=True) if size == 1 else take_last(sums, count, axis)
+    last = largest(chosen(support, sums, number(-np.inf, sums)), axis, keepdims=True) if size == 1 else take_last(sums, count, axis)
     return call("relu", found - (last - 1.0) / cast(count, found.dtype))
 
 
@@ -669,7 +669,7 @@ def dot_product_attention(
         below = of_array(np.tri(*scores.shape[-2:], dtype=bool), "bool")
         seen = below if seen is None else logical_and(seen, below)
     if seen is not None:
-        scores = select(seen, scores, scalar(-0.7 * float(np.finfo(np.float32).max), "float32"))
+        scores = chosen(seen, scores, scalar(-0.7 * float(np.finfo(np.float32).max), "float32"))
     found = matmul(softmax(scores, -1), v)
     return cast(swapaxes(found, 1, 2), operands(query, key, value)[0].dtype)
 

@@ -14,7 +14,7 @@ from keras.src.random.seed_generator import make_default_seed as make_default_se
 from . import core, host
 from .creation import zeros_like
 from .dtypes import canonical, is_float
-from .elementwise import select
+from .elementwise import chosen
 from .math import erfinv
 from .movement import argsort, broadcast_to, expand_dims, take
 from .reductions import argmax
@@ -97,7 +97,7 @@ def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Any = None)
     if sizes == x.shape and x.dtype in ("float32", "float16"):
         return Tensor(several("ext.dropout", x, key, rate=float(rate))[0], x.dtype)
     kept = broadcast_to(_drawn("random_uniform", key, sizes) >= float(rate), x.shape)
-    return select(kept, x / (1.0 - rate), zeros_like(x))
+    return chosen(kept, x / (1.0 - rate), zeros_like(x))
 
 
 def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Tensor:

@@ -9,7 +9,7 @@ from keras.src.backend.common.dtypes import result_type
 
 from . import core, host
 from .dtypes import FLOATS, canonical, is_float
-from .elementwise import floating, isnan, logical_not, number, select, wide
+from .elementwise import floating, isnan, logical_not, number, chosen, wide
 from .movement import axes_of, axis_of, diagonal, ravel, reshape
 from .tensor import Tensor, call, cast, moved, several
 
@@ -206,7 +206,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
 
 
 def _filled(x: Tensor, filling: float) -> Tensor:
-    return select(isnan(x), number(filling, x), x) if is_float(x.dtype) else x
+    return chosen(isnan(x), number(filling, x), x) if is_float(x.dtype) else x
 
 
 @host.unless_held("numpy")
@@ -243,7 +243,7 @@ def _nan_extreme(name: str, worst: float) -> Any:
             return reduce(found, axis, keepdims)
         empty = all(isnan(found), axis, keepdims)
         result = reduce(_filled(found, worst), axis, keepdims)
-        return select(empty, number(host_math.nan, result), result)
+        return chosen(empty, number(host_math.nan, result), result)
 
     function.__name__, function.__doc__ = name, f"`{name}` of the elements of dimensions."
     return function

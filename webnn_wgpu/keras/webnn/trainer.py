@@ -342,6 +342,7 @@ class WebNNTrainer(base_trainer.Trainer):
         data = (x, y, sample_weight)
         self._symbolic_build(data_batch=data)
         self.make_train_function()
+        self.reset_metrics()
         logs = pythonify_logs(self.train_function([data]))
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
@@ -351,6 +352,7 @@ class WebNNTrainer(base_trainer.Trainer):
         data = (x, y, sample_weight)
         self._symbolic_build(data_batch=data)
         self.make_test_function()
+        self.reset_metrics()
         logs = pythonify_logs(self.test_function([data]))
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
