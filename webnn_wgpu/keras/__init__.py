@@ -1,20 +1,17 @@
 """Keras 3 on the backend "webnn": models train and predict on any GPU through WebGPU.
 
 The library is Keras; the backend is this package's. All names of `keras` are here, and `import keras` gives the same library
-after this module is imported. Install Keras with the extra `keras`.
-
-Example:
-    >>> import webnn_wgpu.keras as keras  # doctest: +SKIP
-    >>> keras.backend.backend()  # doctest: +SKIP
-    'webnn'
+after this module is imported. The extra `keras` installs Keras.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from .installation import install
 from .engine import Compilation, compilation, context, use
+from .installation import install
 
 _keras = install()
+
+from .webnn.core import gradients  # noqa: E402 - the module needs Keras with the backend
 
 if not TYPE_CHECKING:  # of which type checkers would conclude that the module has any name
 
@@ -26,4 +23,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *dir(_keras)})
 
 
-__all__ = ["Compilation", "compilation", "context", "use"]
+__all__ = ["Compilation", "compilation", "context", "gradients", "use"]

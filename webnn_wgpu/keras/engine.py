@@ -46,7 +46,7 @@ _scratch: list[Any] = []
 
 
 def context() -> wn.MLContext:
-    """Return the context of the backend, made with `webnn_wgpu.ml.create_context()` when it is first used."""
+    """Return the context that Keras computes on: `webnn_wgpu.ml.create_context()` makes it, unless `use` gave one."""
     if not _contexts:
         _contexts.append(wn.ml.create_context())
     return _contexts[0]

@@ -393,12 +393,24 @@ def stop_gradient(variable: Any) -> Tensor:
     return x if x.value is None else moved("stop_gradient", x)
 
 
-def gradients(output: Tensor, inputs: Sequence[Tensor], seed: Tensor | None = None) -> list[Tensor]:
-    """Return the gradients of the sum of a tensor by others that it was computed from."""
-    assert output.value is not None
-    given = [each.value for each in inputs]
-    found = engine.gradients(output.value, [value for value in given if value is not None], None if seed is None else seed.value)
-    return [Tensor(value, each.dtype) for value, each in zip(found, inputs, strict=True)]
+def gradients(output: Any, inputs: Sequence[Any], seed: Any = None) -> list[Any]:
+    """Return the gradients of the sum of a tensor, for a `train_step` of one's own.
+
+    Args:
+        output: a tensor of floats, such as a loss.
+        inputs: variables or tensors of floats, from which the output was computed.
+        seed: the gradient of the output. The default is ones.
+
+    Returns:
+        A tensor for each of the inputs, with its data type and shape. Inputs without influence have gradients of zeros.
+
+    Raises:
+        NotSupportedError: an operator between the inputs and the output has no gradient.
+    """
+    sources = [convert_to_tensor(each) for each in inputs]
+    given = () if seed is None else values(convert_to_tensor(seed, output.dtype))
+    found = engine.gradients(values(convert_to_tensor(output))[0], values(*sources), *given)
+    return [Tensor(value, each.dtype) for value, each in zip(found, sources, strict=True)]
 
 
 class custom_gradient:  # noqa: N801 - Keras's name

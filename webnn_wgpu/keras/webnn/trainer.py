@@ -53,7 +53,7 @@ class WebNNTrainer(base_trainer.Trainer):
             loss = self.optimizer.scale_loss(loss)
         weights = self.trainable_weights[:]
         if weights:
-            gradients = core.gradients(core.convert_to_tensor(loss), [core.convert_to_tensor(each.value) for each in weights])
+            gradients = core.gradients(loss, weights)
             self.optimizer.apply(gradients, weights)
         else:
             warnings.warn("The model does not have any trainable weights.", stacklevel=2)
