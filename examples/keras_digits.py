@@ -5,7 +5,7 @@ The digits are drawn here: glyphs of 5 x 7 points near the middle of a picture, 
 
 import numpy as np
 
-import webnn_wgpu.keras as keras
+from webnn_wgpu import keras
 
 GLYPHS = (
     "01110 10001 10011 10101 11001 10001 01110",

@@ -66,7 +66,6 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when == "call" or report.outcome != "passed":
         _outcomes[name] = report.outcome if _outcomes.get(name) != "failed" else "failed"
 
-
     if len(_outcomes) % _OFTEN == 0:
         _write()
 

@@ -50,7 +50,8 @@ PLACES = (
 def sources() -> Path:
     """Return the folder of Keras's sources. Keras itself is not imported."""
     found = find_spec("keras")
-    assert found is not None and found.origin is not None
+    assert found is not None
+    assert found.origin is not None
     return Path(found.origin).parent / "src"
 
 

@@ -1,6 +1,6 @@
 """Keras 3 on the backend "webnn": models train and predict on any GPU through WebGPU.
 
-The library is Keras; the backend is this package's. All names of `keras` are here, and `import keras` gives the same library
+The library is Keras. The backend is this package's. All names of `keras` are here, and `import keras` gives the same library
 after this module is imported. The extra `keras` installs Keras.
 """
 

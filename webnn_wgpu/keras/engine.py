@@ -1,13 +1,13 @@
 """Values that the builder describes: recorded operators, compiled by structure when a value is asked for.
 
-A node keeps a call of the builder and its operands. The shapes of its results come from a builder that never builds. A program is
-the nodes between stored values and wanted ones; programs of one structure share one compiled graph.
+A node keeps a call of the builder and its operands. The shapes of its results come from a builder that never builds. A program
+is the nodes between stored values and wanted ones. Programs of one structure share one compiled graph.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -84,7 +84,7 @@ class Value:
     Attributes:
         shape: its shape.
         data_type: its WebNN data type.
-        node: what computes it; None once it is stored.
+        node: the call that computes it. None once it is stored.
         index: its place among the results of the node.
         unknown: whether it depends on a value without numbers.
     """
@@ -122,7 +122,8 @@ class Value:
         if self.array is None:
             if self.tensor is None:
                 evaluate([self])
-            assert self.tensor is not None and self.home is not None
+            assert self.tensor is not None
+            assert self.home is not None
             self.array = np.asarray(self.home.read_tensor(self.tensor))
         return self.array
 
@@ -308,7 +309,7 @@ _retained: list[Value] | None = None
 
 
 @contextlib.contextmanager
-def tape() -> Iterator[None]:
+def tape() -> Generator[None]:
     """Within, computed values keep the calls that gave them, so that gradients can follow them."""
     global _retained  # noqa: PLW0603 - the tape of this process
     before, _retained = _retained, []

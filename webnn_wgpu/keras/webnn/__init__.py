@@ -1,4 +1,4 @@
-"""Keras's backend "webnn". Keras imports this package and its modules; see `..installation`."""
+"""Keras's backend "webnn". Keras imports this package and its modules. See `..installation`."""
 
 from keras.src.backend.common.name_scope import name_scope
 

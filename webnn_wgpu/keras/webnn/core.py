@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -168,6 +168,7 @@ class _Branch(StatelessScope):
             self.losses, self.collect_losses = outer.losses, outer.collect_losses
 
     def add_update(self, update: tuple[Any, Any]) -> None:
+        """Note the new value of a variable."""
         self.changed[id(update[0])] = update[0]
         super().add_update(update)
 
@@ -233,7 +234,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: An
     return found
 
 
-def map(f: Callable[[Any], Any], xs: Any) -> Any:  # noqa: A001 - Keras's name
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
     """Call a function for each element of the first dimension, and stack the results."""
     return scan(lambda _, x: ((), f(x)), (), xs)[1]
 
@@ -255,6 +256,7 @@ def scan(
         raise ValueError(f"`unroll` must be an positive integer or boolean. Received: unroll={unroll}")
     if xs is None and length is None:
         raise ValueError("Got no `xs` to scan over and `length` not provided.")
+
     def given(x: Any) -> Any:
         return None if x is None else convert_to_tensor(x)
 
@@ -282,8 +284,7 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = F
     count = flat[0].shape[axis]
     if not builtins.all(each.shape[axis] == count for each in flat):
         raise ValueError(
-            "Array inputs to associative_scan must have the same first dimension. "
-            f"(saw: {[each.shape for each in flat]})"
+            f"Array inputs to associative_scan must have the same first dimension. (saw: {[each.shape for each in flat]})"
         )
     flat = [numpy.flip(each, axis) for each in flat] if reverse else flat
 
@@ -292,7 +293,10 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = F
 
     distance = 1
     while distance < count:
-        packed = [tree.pack_sequence_as(elems, [part(each, *ends) for each in flat]) for ends in ((0, count - distance), (distance, count))]
+        packed = [
+            tree.pack_sequence_as(elems, [part(each, *ends) for each in flat])
+            for ends in ((0, count - distance), (distance, count))
+        ]
         combined = tree.flatten(f(*packed))
         flat = [numpy.concatenate([part(x, 0, distance), y], axis) for x, y in zip(flat, combined, strict=True)]
         distance *= 2
@@ -339,13 +343,12 @@ def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | Non
     return call("ext.scatter_nd", x, where, new, reduction=reduction, dtype=x.dtype)
 
 
-def slice(inputs: Any, start_indices: Any, shape: Sequence[int]) -> Tensor:  # noqa: A001 - Keras's name
+def slice(inputs: Any, start_indices: Any, shape: Sequence[int]) -> Tensor:
     """Return a window."""
     x = convert_to_tensor(inputs)
     if len(start_indices) != len(shape):
         raise ValueError(
-            "Length of `start_indices` must match length of `shape`. "
-            f"Received: start_indices={start_indices}, shape={shape}"
+            f"Length of `start_indices` must match length of `shape`. Received: start_indices={start_indices}, shape={shape}"
         )
     from . import numpy
 
@@ -413,6 +416,13 @@ def gradients(output: Any, inputs: Sequence[Any], seed: Any = None) -> list[Any]
     return [Tensor(value, each.dtype) for value, each in zip(found, sources, strict=True)]
 
 
+def _stated(gradient: Any, source: Tensor) -> Tensor:
+    """Return the gradient that a function states for an argument. None is zeros."""
+    from . import numpy
+
+    return numpy.zeros_like(source) if gradient is None else cast(gradient, source.dtype)
+
+
 class custom_gradient:  # noqa: N801 - Keras's name
     """A function that states its gradient: it returns its result and a function of the result's gradient."""
 
@@ -420,20 +430,22 @@ class custom_gradient:  # noqa: N801 - Keras's name
         self.fun = fun
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the results of the function, with the gradient that it states."""
         outputs, gradient = self.fun(*args, **kwargs)
         results = [x for x in tree.flatten(outputs) if isinstance(x, Tensor) and x.value is not None and stored_float(x)]
         sources = [convert_to_tensor(x) if isinstance(x, (Tensor, KerasVariable)) else None for x in args]
         floats = [n for n, x in enumerate(sources) if x is not None and x.value is not None and stored_float(x)]
         if not floats or len(results) != len(tree.flatten(outputs)):
             return outputs
+        given_floats = [x for n, x in enumerate(sources) if n in floats and x is not None]
         seeds = [unknown(x.shape, x.dtype) for x in results]
         try:
             found = gradient(*seeds)
         except engine.UnknownValueError:  # the gradient runs on the host
             return outputs
         stated = list(found) if isinstance(found, (list, tuple)) else [found]
-        wanted = [cast(stated[n], sources[n].dtype) for n in floats]
-        given = values(*(sources[n] for n in floats))
+        wanted = [_stated(stated[n], source) for n, source in zip(floats, given_floats, strict=True)]
+        given = values(*given_floats)
         kept = engine.with_gradient(values(*results), given, values(*seeds), values(*wanted))
         renamed = {id(x): Tensor(value, x.dtype) for x, value in zip(results, kept, strict=True)}
         return tree.map_structure(lambda x: renamed.get(id(x), x), outputs)
@@ -450,6 +462,6 @@ def random_seed_dtype() -> str:
 
 
 @contextlib.contextmanager
-def device_scope(device_name: str) -> Iterator[None]:
-    """Accept a device by name. The context of the backend is the only device; see `webnn_wgpu.keras.use`."""
+def device_scope(device_name: str) -> Generator[None]:
+    """Accept a device by name. The context of the backend is the only device. See `webnn_wgpu.keras.use`."""
     yield

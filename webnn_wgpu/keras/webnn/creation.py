@@ -84,8 +84,10 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
         given = [dtype_of(x) for x in (start, stop, step) if x is not None]
         dtype = result_type(*given)
     named = _dtype(dtype)
-    numbers = np.arange(_plain(start), _plain(stop), _plain(1 if step is None else step)) if stop is not None else np.arange(
-        0, _plain(start), _plain(1 if step is None else step)
+    numbers = (
+        np.arange(_plain(start), _plain(stop), _plain(1 if step is None else step))
+        if stop is not None
+        else np.arange(0, _plain(start), _plain(1 if step is None else step))
     )
     return of_array(numbers, named) if numbers.size else empty_of(numbers.shape, named)
 

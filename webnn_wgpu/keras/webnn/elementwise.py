@@ -18,14 +18,16 @@ Function = Callable[..., Any]
 
 
 def dtype_of(x: Any) -> Any:
-    """Return what decides the type of a result: a data type, or the Python type of a number."""
+    """Return the part of an argument that decides the type of a result: a data type, or the Python type of a number."""
     found = getattr(x, "dtype", None)
     return type(x) if found is None else standardize_dtype(found)
 
 
 def operands(*given: Any, extra: tuple[Any, ...] = ()) -> list[Tensor]:
     """Return arguments as tensors of the data type that Keras gives their combination."""
-    arrays = [x if hasattr(x, "dtype") or isinstance(x, (bool, int, float, complex)) else core.convert_to_tensor(x) for x in given]
+    arrays = [
+        x if hasattr(x, "dtype") or isinstance(x, (bool, int, float, complex)) else core.convert_to_tensor(x) for x in given
+    ]
     dtype = canonical(result_type(*[dtype_of(x) for x in arrays], *extra))
     return [core.convert_to_tensor(x, dtype) for x in arrays]
 
@@ -269,7 +271,7 @@ def absolute(x: Any) -> Tensor:
     return found if found.dtype == "bool" or found.dtype.startswith("uint") else call("abs", found)
 
 
-abs = absolute  # noqa: A001 - Keras's name
+abs = absolute
 
 
 def fabs(x: Any) -> Tensor:
@@ -317,8 +319,8 @@ def trunc(x: Any) -> Tensor:
 
 
 @host.unless_held("numpy")
-def round(x: Any, decimals: int = 0) -> Tensor:  # noqa: A001 - Keras's name
-    """The nearest number with some decimals; ties go to the even one."""
+def round(x: Any, decimals: int = 0) -> Tensor:
+    """The nearest number with some decimals. Ties go to the even one."""
     found = core.convert_to_tensor(x)
     if found.dtype == "bool" or (not is_float(found.dtype) and decimals < 0):
         return host.fall_back("numpy", "round", found, decimals)
@@ -413,7 +415,7 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
 
 @host.unless_held("numpy")
 def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
-    """Elements of one tensor or another by a condition; without tensors, the places where the condition holds."""
+    """Elements of one tensor or another by a condition. Without tensors, the places where the condition holds."""
     if x1 is None or x2 is None:
         return host.fall_back("numpy", "where", condition, x1, x2)
     a, b = operands(x1, x2)
@@ -463,9 +465,7 @@ hypot = _formula("hypot", lambda a, b: call("sqrt", a * a + b * b))
 logaddexp = _formula("logaddexp", _logaddexp)
 logaddexp2 = _formula("logaddexp2", lambda a, b: _logaddexp(a * host_math.log(2), b * host_math.log(2)) / host_math.log(2))
 arctan2 = _formula("arctan2", _arctan2)
-heaviside = _formula(
-    "heaviside", lambda a, b: chosen(isnan(a), a, chosen(equal(a, 0.0), b, cast(a > 0.0, "float32")))
-)
+heaviside = _formula("heaviside", lambda a, b: chosen(isnan(a), a, chosen(equal(a, 0.0), b, cast(a > 0.0, "float32"))))
 
 
 def _extreme(name: str, method: Function) -> Function:
@@ -496,5 +496,3 @@ def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
 def stored(x: Tensor) -> Tensor:
     """Return a tensor under the name of its storage type, for operators that move bits."""
     return Tensor(values(x)[0], STORAGE[x.dtype])
-
-

@@ -1,7 +1,7 @@
-"""What runs on the host: functions without a WebNN form, computed with numpy by Keras's own numpy backend.
+"""The functions of the host: those without a WebNN form, computed with numpy by Keras's own numpy backend.
 
-`FUNCTIONS` is their list. A function of the list cannot be part of a compiled training step, and has no gradient. Functions with
-a form on the device come here as well for arrays that no device holds: complex numbers, strings and empty arrays.
+`FUNCTIONS` is their list. A function of the list cannot be part of a compiled training step, and has no gradient. Functions
+with a form on the device come here as well for arrays that no device holds: complex numbers, strings and empty arrays.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -18,8 +18,8 @@ import numpy as np
 from keras.src import tree
 from keras.src.backend.common import KerasVariable, standardize_dtype
 
-from .dtypes import canonical
 from ..engine import UnknownValueError
+from .dtypes import canonical
 from .tensor import Tensor, of_array, unknown
 
 FUNCTIONS: dict[str, tuple[str, ...]] = {
@@ -118,7 +118,7 @@ _shapes: list[bool] = []
 
 
 @contextlib.contextmanager
-def shapes_only() -> Iterator[None]:
+def shapes_only() -> Generator[None]:
     """Within, functions of the host give tensors without numbers for tensors without numbers."""
     _shapes.append(True)
     try:
@@ -140,7 +140,7 @@ def _transform(function: Callable[..., Any]) -> Callable[..., Any]:
 def _stand_ins() -> dict[str, ModuleType]:
     """Return modules in place of jax, which Keras's numpy backend takes for convolutions and two Fourier transforms.
 
-    The backend has its own convolutions; the transforms are numpy's.
+    The backend has its own convolutions. The transforms are numpy's.
     """
     names = ("jax", "jax.lax", "keras.src.backend.jax", "keras.src.backend.jax.math")
     found: dict[str, Any] = {name: ModuleType(name) for name in names if name not in sys.modules}

@@ -13,7 +13,7 @@ from .tensor import Tensor, cast
 
 
 def rgb_to_grayscale(images: Any, data_format: str | None = None) -> Tensor:
-    """The brightness of colours."""
+    """The brightness of colors."""
     found = core.convert_to_tensor(images)
     axis = -1 if backend.standardize_data_format(data_format) == "channels_last" else -3
     if found.ndim not in (3, 4):

@@ -6,4 +6,4 @@ class WebNNLayer:
 
 
 OpenvinoLayer = WebNNLayer
-"""The name that Keras imports; see `webnn_wgpu.keras.installation`."""
+"""The name that Keras imports. See `webnn_wgpu.keras.installation`."""

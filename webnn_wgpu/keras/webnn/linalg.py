@@ -1,4 +1,4 @@
-"""`keras.ops`'s functions of linear algebra. Decompositions run on the host; see `host.FUNCTIONS`."""
+"""`keras.ops`'s functions of linear algebra. Decompositions run on the host. See `host.FUNCTIONS`."""
 
 from __future__ import annotations
 

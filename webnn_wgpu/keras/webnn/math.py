@@ -10,7 +10,7 @@ import numpy as np
 from . import core, host
 from .creation import full
 from .dtypes import is_float
-from .elementwise import equal, floating, number, chosen, wide
+from .elementwise import chosen, equal, floating, number, wide
 from .movement import expand_dims, ordered, reshape
 from .reductions import any as any_of
 from .reductions import max as largest
@@ -102,10 +102,14 @@ def erf(x: Any) -> Tensor:
     return call("erf", floating(x))
 
 
-_NEAR = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087)
-_NEAR += (-0.00125372503, -0.00417768164, 0.246640727, 1.50140941)
-_FAR = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773)
-_FAR += (-0.0076224613, 0.00943887047, 1.00167406, 2.83297682)
+_NEAR = (
+    *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087),
+    *(-0.00125372503, -0.00417768164, 0.246640727, 1.50140941),
+)
+_FAR = (
+    *(-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773),
+    *(-0.0076224613, 0.00943887047, 1.00167406, 2.83297682),
+)
 """Coefficients of M. Giles, Approximating the erfinv function, GPU Computing Gems, 2010."""
 
 

@@ -6,6 +6,7 @@ import builtins
 import math as host_math
 import operator
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from keras.src.backend.common.dtypes import result_type
 
 from . import core, host
 from .dtypes import canonical, numpy_dtype
-from .elementwise import dtype_of, number, chosen
+from .elementwise import chosen, dtype_of, number
 from .tensor import Tensor, call, cast, listed, moved, of_array, several, unknown
 
 
@@ -30,7 +31,7 @@ def axis_of(axis: int, rank: int) -> int:
 
 
 def axes_of(axis: Any, rank: int) -> list[int]:
-    """Return axes counted from 0; all of them for None."""
+    """Return axes counted from 0. All of them for None."""
     if axis is None:
         return list(range(rank))
     return sorted({axis_of(each, rank) for each in (axis if isinstance(axis, (list, tuple)) else (axis,))})
@@ -145,7 +146,9 @@ def concatenate(xs: Any, axis: int | None = 0) -> Tensor:
 def stack(x: Any, axis: int = 0) -> Tensor:
     """Tensors in a further dimension."""
     found = _together(list(x))
-    return concatenate([expand_dims(each, axis_of(axis, found[0].ndim + 1)) for each in found], axis_of(axis, found[0].ndim + 1))
+    return concatenate(
+        [expand_dims(each, axis_of(axis, found[0].ndim + 1)) for each in found], axis_of(axis, found[0].ndim + 1)
+    )
 
 
 def _atleast(rank: int, xs: Any) -> list[Tensor]:
@@ -207,7 +210,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     else:
         ends = [int(end) for end in np.asarray(indices_or_sections)]
     places = [0, *(min(end if end >= 0 else end + size, size) for end in ends), size]
-    return [_window(found, axis, start, max(start, stop)) for start, stop in zip(places, places[1:], strict=False)]
+    return [_window(found, axis, start, max(start, stop)) for start, stop in pairwise(places)]
 
 
 def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
@@ -325,11 +328,8 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
     found = core.convert_to_tensor(x)
     widths = np.broadcast_to(np.asarray(pad_width), (found.ndim, 2)).tolist()
     if constant_values is not None and mode != "constant":
-        raise ValueError(
-            "Argument `constant_values` can only be provided when `mode == 'constant'`. "
-            f"Received: mode={mode}"
-        )
-    if mode not in _PADDING or found.dtype not in ("float32", "float16", "int32") and constant_values not in (None, 0):
+        raise ValueError(f"Argument `constant_values` can only be provided when `mode == 'constant'`. Received: mode={mode}")
+    if mode not in _PADDING or (found.dtype not in ("float32", "float16", "int32") and constant_values not in (None, 0)):
         return host.fall_back("numpy", "pad", found, pad_width, mode, *([] if constant_values is None else [constant_values]))
     if not any(map(any, widths)):
         return found
@@ -385,7 +385,7 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
-    """Return what `x[key]` names."""
+    """Return the elements that `x[key]` names."""
     keys = list(key) if isinstance(key, tuple) else [key]
     keys = [each.value if hasattr(each, "assign") else each for each in keys]
     if x.value is None or any(_is_mask(each) for each in keys):
@@ -412,7 +412,9 @@ def getitem(x: Tensor, key: Any) -> Tensor:
                 raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
             if found.value is None:
                 return _of_host(x, keys)
-            found = reshape(_window(found, axis, index % size, index % size + 1), [*found.shape[:axis], *found.shape[axis + 1 :]])
+            found = reshape(
+                _window(found, axis, index % size, index % size + 1), [*found.shape[:axis], *found.shape[axis + 1 :]]
+            )
         else:
             indices = core.convert_to_tensor(each)
             found = take(found, indices, axis)
@@ -433,7 +435,7 @@ def _is_mask(key: Any) -> bool:
 
 
 def _of_host(x: Tensor, keys: list[Any]) -> Tensor:
-    """Index an array of the host; the result of a mask has a shape that its values decide."""
+    """Index an array of the host. The result of a mask has a shape that its values decide."""
     if x.unknown and not any(_is_mask(key) for key in keys):
         array = np.zeros(x.shape, numpy_dtype(x.dtype))
         return unknown(array[tuple(keys)].shape, x.dtype)
@@ -575,5 +577,3 @@ def argsort(x: Any, axis: int | None = -1) -> Tensor:
 def copy(x: Any) -> Tensor:
     """The tensor. Tensors do not change, so that no copy is needed."""
     return core.convert_to_tensor(x)
-
-

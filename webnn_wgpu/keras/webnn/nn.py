@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 from keras.src import backend
-from keras.src.backend.common.backend_utils import check_conv_transpose_input_channels, compute_conv_transpose_padding_args_for_jax
+from keras.src.backend.common.backend_utils import (
+    check_conv_transpose_input_channels,
+    compute_conv_transpose_padding_args_for_jax,
+)
 from keras.src.backend.common.dtypes import result_type
 
 from . import core, host
 from .dtypes import canonical, is_float
-from .elementwise import equal, floating, log1p, logical_and, number, operands, chosen, wide
+from .elementwise import chosen, equal, floating, log1p, logical_and, number, operands, wide
 from .movement import (
     axis_of,
     expand_dims,
@@ -215,7 +218,11 @@ def sparsemax(x: Any, axis: int = -1) -> Tensor:
     places = of_array(np.arange(1, size + 1).reshape([-1 if n == axis else 1 for n in range(found.ndim)]), found.dtype)
     support = places * down + 1.0 > sums
     count = total(cast(support, "int32"), axis, keepdims=True)
-    last = largest(chosen(support, sums, number(-np.inf, sums)), axis, keepdims=True) if size == 1 else take_last(sums, count, axis)
+    last = (
+        largest(chosen(support, sums, number(-np.inf, sums)), axis, keepdims=True)
+        if size == 1
+        else take_last(sums, count, axis)
+    )
     return call("relu", found - (last - 1.0) / cast(count, found.dtype))
 
 
@@ -393,9 +400,7 @@ def conv_transpose(
     )
     steps, gaps = _each(strides, rank), _each(dilation_rate, rank)
     # The paddings are those of the spread input; WebNN's are what is cut off its full result.
-    cuts = [
-        tuple((window - 1) * gap - end for end in ends) for window, gap, ends in zip(w.shape[:-2], gaps, pads, strict=True)
-    ]
+    cuts = [tuple((window - 1) * gap - end for end in ends) for window, gap, ends in zip(w.shape[:-2], gaps, pads, strict=True)]
     first = data_format == "channels_first"
     x = moveaxis(x, 1, -1) if first else x
     found = _spread(x, w, steps, gaps)
@@ -456,7 +461,9 @@ def _pooled(method: str, x: Tensor, windows: Any, steps: Any, padding: str, data
     return _wide_call(method, x, **options)
 
 
-def max_pool(inputs: Any, pool_size: Any, strides: Any = None, padding: str = "valid", data_format: str | None = None) -> Tensor:
+def max_pool(
+    inputs: Any, pool_size: Any, strides: Any = None, padding: str = "valid", data_format: str | None = None
+) -> Tensor:
     """The largest element of each window."""
     x = core.convert_to_tensor(inputs)
     windows = _each(pool_size, x.ndim - 2)
@@ -674,7 +681,7 @@ def dot_product_attention(
     return cast(swapaxes(found, 1, 2), operands(query, key, value)[0].dtype)
 
 
-# Rearrangements -----------------------------------------------------------------------------------------------------------------
+# Rearrangements ---------------------------------------------------------------------------------------------------------
 
 
 def depth_to_space(x: Any, block_size: int, data_format: str | None = "channels_last") -> Tensor:

@@ -66,7 +66,7 @@ def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Tensor:
 
 @host.unless_held("numpy")
 def dot(x1: Any, x2: Any) -> Tensor:
-    """numpy's product: of the last dimension of one and the last but one of the other."""
+    """Numpy's product: of the last dimension of one and the last but one of the other."""
     a, b = operands(x1, x2)
     if not a.ndim or not b.ndim:
         return multiply(a, b)
@@ -196,5 +196,3 @@ def einsum(subscripts: str, *given: Any, **kwargs: Any) -> Tensor:
         found, letters = _contracted(found, letters, x, others, result + later)
     found, letters = _summed(found, letters, result)
     return transpose(found, [letters.index(name) for name in result])
-
-

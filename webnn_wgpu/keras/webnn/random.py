@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from keras.src.backend.common import standardize_dtype
 from keras.src.backend.config import floatx
-from keras.src.random.seed_generator import SeedGenerator as SeedGenerator
-from keras.src.random.seed_generator import draw_seed
-from keras.src.random.seed_generator import make_default_seed as make_default_seed
+from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_default_seed
 
 from . import core, host
 from .creation import zeros_like
@@ -84,15 +82,17 @@ def randint(shape: Any, minval: Any, maxval: Any, dtype: Any = "int32", seed: An
 
 
 def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Any = None) -> Tensor:
-    """Elements that become 0 at random; the others grow."""
+    """Elements that become 0 at random. The others grow."""
     x = core.convert_to_tensor(inputs)
     if rate == 1.0:
         return zeros_like(x)
     if rate == 0.0:
         return x
     key = _key(seed)
-    sizes = x.shape if noise_shape is None else tuple(
-        given if size is None else int(size) for size, given in zip(noise_shape, x.shape, strict=True)
+    sizes = (
+        x.shape
+        if noise_shape is None
+        else tuple(given if size is None else int(size) for size, given in zip(noise_shape, x.shape, strict=True))
     )
     if sizes == x.shape and x.dtype in ("float32", "float16"):
         return Tensor(several("ext.dropout", x, key, rate=float(rate))[0], x.dtype)
@@ -123,3 +123,21 @@ def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None)
 def binomial(shape: Any, counts: Any, probabilities: Any, dtype: Any = None, seed: Any = None) -> Tensor:
     """Numbers of the binomial distribution, drawn on the host."""
     return _of_host("binomial", shape, dtype, seed, counts, probabilities)
+
+
+__all__ = [
+    "SeedGenerator",
+    "beta",
+    "binomial",
+    "categorical",
+    "draw_seed",
+    "dropout",
+    "gamma",
+    "make_default_seed",
+    "normal",
+    "randint",
+    "shuffle",
+    "truncated_normal",
+    "uniform",
+]
+"""Keras reads the generators of seeds from here, too."""

@@ -9,7 +9,7 @@ from keras.src.backend.common.dtypes import result_type
 
 from . import core, host
 from .dtypes import FLOATS, canonical, is_float
-from .elementwise import floating, isnan, logical_not, number, chosen, wide
+from .elementwise import chosen, floating, isnan, logical_not, number, wide
 from .movement import axes_of, axis_of, diagonal, ravel, reshape
 from .tensor import Tensor, call, cast, moved, several
 
@@ -35,7 +35,7 @@ def sum_type(dtype: str) -> str:
 
 
 @host.unless_held("numpy")
-def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:  # noqa: A001 - Keras's name
+def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The sum."""
     found = core.convert_to_tensor(x)
     dtype = sum_type(found.dtype)
@@ -93,18 +93,18 @@ def _extreme(name: str, method: str, combine: str) -> Any:
     return function
 
 
-max = amax = _extreme("max", "reduce_max", "max")  # noqa: A001 - Keras's name
-min = amin = _extreme("min", "reduce_min", "min")  # noqa: A001 - Keras's name
+max = amax = _extreme("max", "reduce_max", "max")
+min = amin = _extreme("min", "reduce_min", "min")
 
 
 @host.unless_held("numpy")
-def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:  # noqa: A001 - Keras's name
+def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Whether some element is not 0."""
     return _reduced("reduce_max", core.convert_to_tensor(x, "bool"), axis, keepdims)
 
 
 @host.unless_held("numpy")
-def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:  # noqa: A001 - Keras's name
+def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Whether no element is 0."""
     return _reduced("reduce_min", core.convert_to_tensor(x, "bool"), axis, keepdims)
 
@@ -186,13 +186,11 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 
 @host.unless_held("numpy")
 def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
-    """Differences of neighbours."""
+    """Differences of neighbors."""
     found = core.convert_to_tensor(a)
     axis = axis_of(axis, found.ndim)
     for _ in range(n):
-        before, after = (
-            found[(slice(None),) * axis + (part,)] for part in (slice(None, -1), slice(1, None))
-        )
+        before, after = (found[(slice(None),) * axis + (part,)] for part in (slice(None, -1), slice(1, None)))
         if found.dtype == "bool":
             from .elementwise import not_equal
 
@@ -285,5 +283,3 @@ def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan
     from .elementwise import isclose
 
     return all(isclose(x1, x2, rtol, atol, equal_nan))
-
-

@@ -50,7 +50,9 @@ def rnn(
             shown = seen[number]
             held = zeros_like(output) if before is None or zero_output_for_mask else before
             output = where(_like(shown, output), output, held)
-            new_states = tree.map_structure(lambda new, old, shown=shown: where(_like(shown, new), new, old), new_states, _as(states, new_states))
+            new_states = tree.map_structure(
+                lambda new, old, shown=shown: where(_like(shown, new), new, old), new_states, _as(states, new_states)
+            )
         states, before = new_states, output
         if return_all_outputs:
             outputs.append(output)
@@ -93,5 +95,3 @@ def cudnn_ok(*args: Any, **kwargs: Any) -> bool:
 def unstack(x: Any, axis: int = 0) -> Sequence[Tensor]:
     """Return the elements of a dimension."""
     return core.unstack(x, axis=axis)
-
-

@@ -10,13 +10,14 @@ import sys
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-import webnn_wgpu as wn
 from keras.src import tree
 from keras.src.backend.common.stateless_scope import StatelessScope
 
+import webnn_wgpu as wn
+
 from .. import engine
-from . import core
 from ..engine import Value
+from . import core
 from .tensor import Tensor, unknown
 
 _ALONE = 3
@@ -27,7 +28,7 @@ class CompiledFunction:
     """A function of a batch, compiled for each structure of its batches.
 
     Args:
-        function: computes with tensors and variables; its results are tensors in any containers.
+        function: computes with tensors and variables. Its results are tensors in any containers.
         variables: the variables that it may read and change.
     """
 
@@ -41,7 +42,11 @@ class CompiledFunction:
         core.settle_variables()
         given = tree.map_structure(lambda x: x if x is None else core.convert_to_tensor(x), data)
         flat = [x for x in tree.flatten(given) if isinstance(x, Tensor)]
-        key = (id(engine.context()), str(tree.map_structure(lambda x: x is None, given)), tuple((x.dtype, x.shape) for x in flat))
+        key = (
+            id(engine.context()),
+            str(tree.map_structure(lambda x: x is None, given)),
+            tuple((x.dtype, x.shape) for x in flat),
+        )
         traced = self._traced.get(key)
         if traced is None:
             traced = self._traced[key] = _Traced(self._function, self._variables, given)

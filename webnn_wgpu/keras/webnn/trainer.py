@@ -21,7 +21,6 @@ from .. import engine
 from ..engine import UnknownValueError
 from . import core
 from .step import CompiledFunction
-from .tensor import Tensor
 
 
 class WebNNTrainer(base_trainer.Trainer):
@@ -29,16 +28,16 @@ class WebNNTrainer(base_trainer.Trainer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.train_function: Callable[..., Any] | None = None
-        self.test_function: Callable[..., Any] | None = None
-        self.predict_function: Callable[..., Any] | None = None
+        self.train_function: Any = None
+        self.test_function: Any = None
+        self.predict_function: Any = None
 
     # steps --------------------------------------------------------------------------------------------------------
 
     def _forward(self, x: Any, training: bool) -> Any:
         return self(x, training=training) if self._call_has_training_arg else self(x)
 
-    def _tracked_loss(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, training: bool) -> Tensor:
+    def _tracked_loss(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, training: bool) -> Any:
         loss = self._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=training)
         rows = next(each for each in tree.flatten(x) if each is not None).shape[0]
         self._loss_tracker.update_state(loss, sample_weight=rows)
@@ -114,20 +113,20 @@ class WebNNTrainer(base_trainer.Trainer):
         """Make the function of `steps_per_execution` batches that trains."""
         if self.train_function is not None and not force:
             return
-        step = self._step_function(lambda data: self.train_step(data), training=True)
+        step = self._step_function(self.train_step, training=True)
         self.train_function = lambda batches: [step(data) for data in batches][-1]
 
     def make_test_function(self, force: bool = False) -> None:
         """Make the function of `steps_per_execution` batches that evaluates."""
         if self.test_function is not None and not force:
             return
-        step = self._step_function(lambda data: self.test_step(data), training=False)
+        step = self._step_function(self.test_step, training=False)
         self.test_function = lambda batches: [step(data) for data in batches][-1]
 
-    def make_predict_function(self, force: bool = False) -> Callable[..., Any] | None:
+    def make_predict_function(self, force: bool = False) -> Any:
         """Make the function of `steps_per_execution` batches that predicts."""
         if self.predict_function is None or force:
-            step = self._step_function(lambda data: self.predict_step(data), training=False)
+            step = self._step_function(self.predict_step, training=False)
 
             def run(batches: Any) -> Any:
                 found = [tree.map_structure(backend.convert_to_numpy, step(data)) for data in batches]
@@ -171,7 +170,7 @@ class WebNNTrainer(base_trainer.Trainer):
         validation_batch_size: int | None = None,
         validation_freq: Any = 1,
     ) -> Any:
-        """Train for a number of epochs; see Keras's `Model.fit`."""
+        """Train for a number of epochs. See Keras's `Model.fit`."""
         self._assert_compile_called("fit")
         most = config.max_epochs()
         if most and most < epochs:
@@ -258,7 +257,7 @@ class WebNNTrainer(base_trainer.Trainer):
         return_dict: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """Return the loss and metrics of data; see Keras's `Model.evaluate`."""
+        """Return the loss and metrics of data. See Keras's `Model.evaluate`."""
         self._assert_compile_called("evaluate")
         cached = kwargs.pop("_use_cached_eval_dataset", False)
         if kwargs:
@@ -296,7 +295,7 @@ class WebNNTrainer(base_trainer.Trainer):
     def predict(
         self, x: Any, batch_size: int | None = None, verbose: Any = "auto", steps: int | None = None, callbacks: Any = None
     ) -> Any:
-        """Return the predictions of data as arrays; see Keras's `Model.predict`."""
+        """Return the predictions of data as arrays. See Keras's `Model.predict`."""
         iterator = EpochIterator(
             x=x,
             batch_size=batch_size,
@@ -330,7 +329,7 @@ class WebNNTrainer(base_trainer.Trainer):
     def train_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, return_dict: bool = False
     ) -> Any:
-        """Train on one batch; see Keras's `Model.train_on_batch`."""
+        """Train on one batch. See Keras's `Model.train_on_batch`."""
         self._assert_compile_called("train_on_batch")
         if class_weight is not None:
             if sample_weight is not None:
@@ -347,7 +346,7 @@ class WebNNTrainer(base_trainer.Trainer):
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
-        """Evaluate one batch; see Keras's `Model.test_on_batch`."""
+        """Evaluate one batch. See Keras's `Model.test_on_batch`."""
         self._assert_compile_called("test_on_batch")
         data = (x, y, sample_weight)
         self._symbolic_build(data_batch=data)
@@ -357,10 +356,10 @@ class WebNNTrainer(base_trainer.Trainer):
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
     def predict_on_batch(self, x: Any) -> Any:
-        """Predict one batch; see Keras's `Model.predict_on_batch`."""
+        """Predict one batch. See Keras's `Model.predict_on_batch`."""
         self.make_predict_function()
         return self.predict_function([(x,)])
 
 
 OpenVINOTrainer = WebNNTrainer
-"""The name that Keras imports; see `webnn_wgpu.keras.installation`."""
+"""The name that Keras imports. See `webnn_wgpu.keras.installation`."""
