@@ -26,6 +26,16 @@ _OFTEN = 100
 _outcomes: dict[str, str] = {}
 
 
+def skip_if_backend(name: str, reason: str) -> pytest.MarkDecorator:
+    """Skip a test on a backend. Some tests import the function from Keras's conftest."""
+    from keras.src import backend
+
+    return pytest.mark.skipif(backend.backend() == name, reason=reason)
+
+
+sys.modules["conftest"] = sys.modules[__name__]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "requires_trainable_backend: the backend has gradients")
     config.addinivalue_line("markers", "multi_device: the test takes several devices")

@@ -200,7 +200,7 @@ def with_gradient(
 
     Args:
         results: the values.
-        sources: what they were computed from.
+        sources: the values that they were computed from.
         seeds: values without numbers, which stand for the gradients of the results.
         found: the gradients by the sources, computed from the seeds.
     """
@@ -285,7 +285,7 @@ class Program:
         return {id(leaf) for leaf in self.leaves if id(leaf) in found}
 
     def describe(self, builder: Any, given: Callable[[Any, int, Value], Any]) -> list[Any]:
-        """Add the program's operators to a builder; `given` makes the operand of a leaf. Return the wanted operands."""
+        """Add the program's operators to a builder, where `given` makes the operand of a leaf. Return the wanted operands."""
         leaves = [given(builder, number, value) for number, value in enumerate(self.leaves)]
         found: list[Any] = []
 

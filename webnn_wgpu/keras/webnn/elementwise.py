@@ -400,7 +400,7 @@ def imag(x: Any) -> Tensor:
 
 @host.unless_held("numpy")
 def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """The elements, with numbers in place of what is none."""
+    """The elements, with numbers in place of NaN and infinities."""
     found = core.convert_to_tensor(x)
     if not is_float(found.dtype):
         return found

@@ -1,4 +1,4 @@
-"""`Tensor`: a Keras tensor, which is a recorded value or, for what no device holds, an array of the host."""
+"""`Tensor`: a Keras tensor, which is a recorded value or, if no device holds its type, an array of the host."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def values(*tensors: Tensor) -> list[Value]:
 
 
 def several(name: str, *tensors: Tensor, **options: Any) -> tuple[Value, ...]:
-    """Record a method of the builder by name; `ext.` is the prefix of the extension's."""
+    """Record a method of the builder by name. `ext.` is the prefix of the extension's."""
     place, _, method = name.rpartition(".")
 
     def call(builder: Any, *operands: Any) -> Any:
