@@ -106,7 +106,6 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
         "hsv_to_rgb",
         "map_coordinates",
         "perspective_transform",
-        "resize",
         "rgb_to_hsv",
         "scale_and_translate",
         "sobel_edges",

@@ -343,8 +343,8 @@ def _volume(x: Tensor, w: Tensor, steps: Any, pads: Any, gaps: Any, data_format:
         term = _convolution(flat, w[plane], steps[1:], pads[1:], gaps[1:], "channels_last", groups)
         found = term if found is None else found + term
     assert found is not None
-    found = reshape(found, (x.shape[0], depth, *found.shape[1:]))
-    return moveaxis(found, -1, 1) if first else found
+    volume = reshape(found, (x.shape[0], depth, *found.shape[1:]))
+    return moveaxis(volume, -1, 1) if first else volume
 
 
 def depthwise_conv(
