@@ -340,6 +340,23 @@ def test_leaky_relu_of_eight_bits_has_slopes_of_a_256th(context: wn.MLContext) -
     assert np.array_equal(found, np.clip(((x + 3) * slopes + 128 >> 8) + 5, -128, 127))
 
 
+def test_prelu_of_eight_bits_rounds_twice(context: wn.MLContext) -> None:
+    """As LiteRT's kernels do. Operators behind it would make two steps of one."""
+    alphas = np.array([-49, -71, 100, 0])
+    tensors = [
+        Tensor(name="x", shape=[4, 4], dtype="int8", scale=0.007628127466887236, zero_point=-1),
+        Tensor(name="alpha", shape=[4], dtype="int8", scale=0.0003777259844355285, data=alphas),
+        Tensor(name="y", shape=[4, 4], dtype="int8", scale=0.003955335821956396, zero_point=-119),
+    ]
+    x = np.array([[-15, -15, -15, -15], [-30, -30, -30, -30], [-1, 0, 30, 127], [-128, -128, -128, -128]], np.int8)
+    with load_model(single("PRELU", tensors, 1), lambda: context) as loaded:
+        found = loaded.run({"x": x})["y"]
+        assert loaded.placement.on("host") == []
+    # The results of LiteRT 2.3.0. Rounded once, the first number, -118.50027, were -119, and the sixth, -117.50008, were -118.
+    expected = [[-118, -118, -120, -119], [-118, -117, -121, -119], [-119, -117, -59, 127], [-114, -112, -128, -119]]
+    assert found.tolist() == expected
+
+
 def test_rounds_of_a_loop_share_their_weights(context: wn.MLContext) -> None:
     rng = np.random.default_rng(5)
     w = rng.integers(-127, 128, (48, 48))

@@ -1,10 +1,14 @@
-"""`optimize_process`: the one place where a program lets the package change settings of the whole process."""
+"""`optimize_process`: the one place where a program lets the package change settings of the whole process.
+
+`have_own_symbols` tells frontends how the process loaded its drivers.
+"""
 
 from __future__ import annotations
 
 from ..core.process import ProcessOptions, process_options, set_process_options
+from ..runtime.driver_symbols import have_own_symbols
 
-__all__ = ["optimize_process", "process_options"]
+__all__ = ["have_own_symbols", "optimize_process", "process_options"]
 
 
 def optimize_process(

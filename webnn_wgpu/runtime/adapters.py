@@ -9,6 +9,7 @@ import wgpu
 
 from ..core.errors import NotSupportedError
 from ..core.process import process_options
+from .driver_symbols import separate_drivers
 from .forks import FORK_HINT, FORKED, forked, watch_forks
 from .llvmpipe import spare_threads
 from .native_header import import_native
@@ -28,6 +29,7 @@ def all_adapters() -> list[wgpu.GPUAdapter]:
         _leave_out_opengl()
     watch_forks()
     with spare_threads():
+        separate_drivers()
         return wgpu.gpu.enumerate_adapters_sync()
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from webnn_wgpu import MLContext, MLTypeError, NotSupportedError, WebNNError, ml
+from webnn_wgpu.api.process import have_own_symbols
 
 from ...common.model import count_of
 from ..module import CustomLowering
@@ -124,9 +125,10 @@ class WebnnDelegate(DelegateCallbacks):
         if self._context is None:
             device: Any = None if self._device == "default" else self._device
             self._context = ml.create_context(device_type=device, power_preference=self._power)
-        if "tensorflow" in sys.modules and self._context.caps.device.startswith("llvmpipe"):
+        llvmpipe = self._context.caps.device.startswith("llvmpipe")
+        if llvmpipe and "tensorflow" in sys.modules and not have_own_symbols():
             # Both contain LLVM, and the driver calls TensorFlow's functions: the first kernel ends the process.
-            raise NotSupportedError("the software driver llvmpipe cannot run in one process with TensorFlow")
+            raise NotSupportedError("import tensorflow before the first context: llvmpipe else calls TensorFlow's LLVM")
         return self._context
 
     def _module(self, runtime: RuntimeContext, context: MLContext) -> RuntimeModule:

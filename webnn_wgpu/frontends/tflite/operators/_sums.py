@@ -54,6 +54,22 @@ def in_steps(call: TfliteCall, *inputs: int) -> float:
     return float(scale / np.float32(record.quantization.scale))
 
 
+def twice_rounded(counts: Array, multiplier: float) -> Array:
+    """Return whole numbers times a multiplier, rounded to a fraction and then to whole ones as LiteRT's kernels do.
+
+    Args:
+        counts: int64 numbers of at most 16 bits.
+        multiplier: a positive number below 2^15.
+    """
+    fraction, exponent = np.frexp(multiplier)
+    left, right = max(int(exponent), 0), max(-int(exponent), 0)
+    products = (counts << left) * round(float(fraction) * 2**31)
+    nudged = products + np.where(products < 0, 1 - 2**30, 2**30)
+    high = np.sign(nudged) * (np.abs(nudged) >> 31)
+    mask = (1 << right) - 1
+    return (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
+
+
 def centered(call: TfliteCall, tensor: TfliteTensor, operand: MLOperand | None = None) -> tuple[MLOperand, int]:
     """Return a quantized tensor minus its zero point as float32, and the number of bits of its magnitude.
 

@@ -11,10 +11,10 @@ import numpy as np
 from webnn_wgpu import MLOperand
 
 from ...common.held import Array
-from ..call import TfliteCall
+from ..call import RANGES, TfliteCall
 from ..contents import Quantization
 from ._registry import Result, lowers
-from ._sums import counted, counts_steps, in_steps, rounded_steps
+from ._sums import counted, counts_steps, in_steps, rounded_steps, twice_rounded
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
@@ -112,15 +112,37 @@ def leaky_relu(call: TfliteCall) -> Result:
     return table if table is not None else call.build.leaky_relu(call.real(0), alpha=alpha)
 
 
-@lowers(PRELU=1)
+@lowers(PRELU=1, note="8 bits, alpha constant: a table of 256 results for each alpha, those of LiteRT")
 def prelu(call: TfliteCall) -> Result:
     """X where x is positive, else alpha * x. Alpha broadcasts from the right."""
     if not counts_steps(call, 0, 1):
         return call.build.prelu(call.real(0), call.real(1))
+    alpha = call.tensor(1)
+    if alpha.array is not None:
+        return _prelu_tables(call, alpha.array)
     b, x = call.build, counted(call, 0)
     above = b.mul(x, call.like(in_steps(call, 0), x))
     below = b.mul(b.mul(x, counted(call, 1)), call.like(in_steps(call, 0, 1), x))
     return call.bare(rounded_steps(call, b.where(b.lesser(x, call.like(0, x)), below, above)))
+
+
+def _prelu_tables(call: TfliteCall, alphas: Array) -> MLOperand:
+    """Return PRELU of a tensor of 8 bits, read from a table of 256 results for each of the constant's values."""
+    source, slope, record = call.tensor(0), call.tensor(1).quantization, call.output()
+    assert source.quantization is not None
+    assert slope is not None
+    assert record.quantization is not None
+    assert record.dtype is not None
+    low, high = RANGES[source.dtype.name]
+    steps = np.arange(low, high + 1, dtype=np.int64) - source.quantization.zero_point
+    values, rows = np.unique(alphas, return_inverse=True)
+    products = steps * (values.astype(np.int64)[:, None] - slope.zero_point)
+    above = twice_rounded(steps, in_steps(call, 0))
+    counts = np.where(steps < 0, twice_rounded(products, in_steps(call, 0, 1)), above)
+    entries = np.clip(counts + record.quantization.zero_point, *RANGES[record.dtype.name])
+    starts = call.constant(256 * rows.reshape(alphas.shape) - low, "int32")
+    places = call.build.add(call.cast(call.operand(0), "int32"), starts)
+    return call.build.gather(call.constant(entries.ravel(), record.dtype.name), places)
 
 
 @lowers(CAST=9, doubles=True)
