@@ -204,7 +204,17 @@ def _fitted(head: str, items: list[str], tail: str, *, one_line: bool = True) ->
 
 
 def _string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=not text.isprintable())
+    r"""Return a text as a literal in double quotes, in which only characters that cannot be printed are escaped.
+
+    >>> print(_string("\U0001f926\u200d\n"))
+    "🤦\u200d\n"
+    """
+
+    def escaped(character: str) -> str:
+        code = ord(character)
+        return character if character.isprintable() else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+    return "".join(map(escaped, json.dumps(text, ensure_ascii=False)))
 
 
 def _tuple(shape: tuple[int, ...]) -> str:
