@@ -117,7 +117,8 @@ def store_plan(plan: ExecutionPlan, caps: Caps, name: str, labels: Mapping[int, 
 
 
 def _browser_source(spec: KernelSpec) -> str:
-    source = render(spec)
+    # A page loads its kernels over a network. Lines of comments and blank ones are a tenth of them.
+    source = re.sub(r"^\s*(//.*)?\n", "", render(spec), flags=re.MULTILINE)
     return ENABLE_SUBGROUPS + source if "subgroup" in spec.features else source
 
 

@@ -358,16 +358,18 @@ class Decoder:
         Raises:
             NotSupportedError: no run of one token, several inputs for tokens, or values that depend on the token's number.
         """
-        key, step = next(
-            ((k, s) for k, s in reversed(self._steps.items()) if s.growth.split.count == 1 and not k[0]), (None, None)
-        )
-        if key is None or step is None:
+        found = [(k, s) for k, s in reversed(self._steps.items()) if s.growth.split.count == 1]
+        if not found:
             raise NotSupportedError(
-                "the graph of one token must be compiled",
-                operator="export",
-                hint="Run the model with one token before" + (", behind others" if self._tells_first else ""),
+                "the graph of one token must be compiled", operator="export", hint="Run the model with one token before"
             )
+        key, step = next(((k, s) for k, s in found if not k[0]), found[0])
         sizes = dict(zip(self.inputs, cast("tuple[tuple[int, ...], ...]", key[1:]), strict=True))
+        if key[0]:
+            # The first token has a graph of its own, but that of later ones also runs without rows before them.
+            state = State(self)
+            state.add(1)
+            step = self._step(self._feeds_of_token(sizes, 1, 0), state, None)
         counted = {v for v in self.inputs if self._growing[v] or "position" in (v.name or "")}
         tokens = [name for name, value in step.fed.items() if value in self.inputs and value not in counted]
         if len(tokens) != 1 or not all(np.dtype(_dtype_of(v)).kind in "iu" for v in self.inputs):
@@ -390,11 +392,7 @@ class Decoder:
         self, step: DecodingStep, sizes: Mapping[onnx_ir.Value, tuple[int, ...]], rows: int, token: int
     ) -> dict[onnx_ir.Value, Array]:
         """Return the values that a run of one token is fed behind so many cached rows."""
-        feeds: dict[onnx_ir.Value, Array] = {}
-        for value, shape in sizes.items():
-            grown = tuple(size + rows if axis in self._growing[value] else size for axis, size in enumerate(shape))
-            content = 1 if self._growing[value] else rows if "position" in (value.name or "") else token
-            feeds[value] = np.full(grown, content, _dtype_of(value))
+        feeds = self._feeds_of_token(sizes, rows, token)
         position = np.array([rows], np.int32)
         return {
             **feeds,
@@ -402,6 +400,17 @@ class Decoder:
             self._position: position,
             self._filled: position + np.int32(step.growth.split.count),
         }
+
+    def _feeds_of_token(
+        self, sizes: Mapping[onnx_ir.Value, tuple[int, ...]], rows: int, token: int
+    ) -> dict[onnx_ir.Value, Array]:
+        """Return the inputs of a run of one token behind so many cached rows: masks of ones, and positions."""
+        feeds: dict[onnx_ir.Value, Array] = {}
+        for value, shape in sizes.items():
+            grown = tuple(size + rows if axis in self._growing[value] else size for axis, size in enumerate(shape))
+            content = 1 if self._growing[value] else rows if "position" in (value.name or "") else token
+            feeds[value] = np.full(grown, content, _dtype_of(value))
+        return feeds
 
     # what `Model` asks --------------------------------------------------------------------------------------------
 
