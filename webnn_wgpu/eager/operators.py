@@ -42,6 +42,7 @@ class _Slot:
 _SLOT = _Slot()
 
 _NUMBERS = frozenset((int, float, bool))
+_PLAIN = frozenset((int, float, bool, str, type(None)))
 
 
 class Operator:
@@ -162,9 +163,11 @@ class _Call:
 
     def place(self, arg: Any, operand: bool) -> Any:
         """Return an argument with places for its operands."""
-        if isinstance(arg, list | tuple) and (operand or any(isinstance(each, Tensor) for each in typed("list[Any]", arg))):
+        if not operand and type(arg) in _PLAIN:
+            return arg
+        if isinstance(arg, list | tuple):
             items = typed("list[Any]", arg)
-            if any(isinstance(each, Tensor) for each in items):
+            if any([isinstance(each, Tensor) for each in items]):
                 return tuple([self.place(each, True) for each in items])
         if isinstance(arg, Tensor):
             value = arg.value

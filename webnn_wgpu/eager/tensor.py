@@ -86,7 +86,9 @@ class Tensor:
             InvalidStateError: the tensor was disposed.
         """
         if self._value is None:
-            raise InvalidStateError("the tensor was disposed", operator=type(self).__name__)
+            raise InvalidStateError(
+                "the tensor was disposed", operator=type(self).__name__, hint="Dispose a tensor after its last use"
+            )
         return self._value
 
     @property
