@@ -148,7 +148,10 @@ class Tensor:
         return self.numpy().tolist()
 
     def ml_tensor(self) -> MLTensor:
-        """Compute the value, and return the tensor of the context that holds it. Only read it: others may share it."""
+        """Compute the value, and return the tensor of the context that holds it.
+
+        Only read it, and only as long as this tensor lives: other tensors may share its memory, or take it later.
+        """
         value = self.value
         return value.engine.ready(value).tensor
 
