@@ -72,12 +72,11 @@ def _manifests() -> Iterator[Path]:
     named = os.environ.get("VK_DRIVER_FILES") or os.environ.get("VK_ICD_FILENAMES")
     places = [Path(p) for p in (named or os.environ.get("VK_ADD_DRIVER_FILES", "")).split(os.pathsep) if p]
     if not named:
-        home = Path.home()
         folders = (
-            os.environ.get("XDG_CONFIG_HOME") or str(home / ".config"),
+            os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"),
             *(os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep),
             "/etc",
-            os.environ.get("XDG_DATA_HOME") or str(home / ".local" / "share"),
+            os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share"),
             *(os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(os.pathsep),
         )
         places += [Path(folder) / "vulkan" / "icd.d" for folder in folders]
