@@ -16,7 +16,7 @@ COMMANDS = dict(commands(app))
 EXISTING = {
     ".onnx": ["model"],
     ".webnn": ["graph"],
-    ".json": ["graph", "before", "after", "model.tuning"],
+    ".json": ["graph", "model", "before", "after", "model.tuning"],
     ".weights": ["graph", "model"],
     ".safetensors": ["model"],
     ".npz": ["inputs"],

@@ -36,6 +36,12 @@ class TfjsModel(ImportedModel):
 
     Attributes:
         file: the contents of the files.
+
+    Example:
+        >>> from examples.models import tfjs_layers
+        >>> with wn.load(tfjs_layers()) as model:
+        ...     print(model.kind, model.run({"hidden_input": np.zeros((3, 4), np.float32)})["scores"].shape)
+        layers-model (3, 2)
     """
 
     def __init__(
