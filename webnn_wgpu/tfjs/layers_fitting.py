@@ -236,8 +236,8 @@ class Fit:
             logs = {name: total / count for name, total in totals.items()}
             if validation is not None:
                 self._model.forget_predictions()
-                x, y = validation
-                y = y[0] if isinstance(y, list) and len(self._compiled.names) == 1 else y
+                x, given = validation
+                y: Any = given[0] if isinstance(given, list) and len(self._compiled.names) == 1 else given
                 logs |= {f"val_{name}": value for name, value in evaluate(x, y, batch_size).items()}
             found.epoch.append(epoch)
             for name, value in logs.items():

@@ -11,6 +11,9 @@ from webnn_wgpu import MLOperand
 
 from ..common.calls import OperatorCall
 
+MOST_ELEMENTS = 1 << 24
+"""The maximum height or width of a resized picture."""
+
 
 def resized(
     call: OperatorCall,
@@ -32,7 +35,7 @@ def resized(
         half_pixel_centers: whether elements are squares, whose centers are compared.
     """
     for axis, size in zip((1, 2), sizes, strict=True):
-        if size < 1:
+        if not 0 < size <= MOST_ELEMENTS:
             call.fail(f"sizes {list(sizes)}")
         x = _along(call, x, axis, int(size), linear, align_corners, half_pixel_centers)
     return x

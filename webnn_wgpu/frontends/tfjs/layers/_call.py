@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
-import numpy as np
-
 from webnn_wgpu import MLGraphBuilder, MLOperand, NotSupportedError
 
 from ...common.calls import OperatorCall
@@ -209,7 +207,7 @@ class LayerCall(OperatorCall):
 
     def zeros(self, shape: Sequence[int]) -> MLOperand:
         """Return a tensor of zeros."""
-        return self.stored(np.zeros(tuple(shape), np.float32))
+        return self.build.expand(self.constant(0.0, "float32"), list(shape))
 
     def dropped(self, x: MLOperand, rate: float, shape: Sequence[int | None] | None = None) -> MLOperand:
         """Return an operand of which a share is 0, and the others are scaled up. Without training it stays as it is.

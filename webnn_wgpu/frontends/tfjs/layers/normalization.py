@@ -8,6 +8,9 @@ from webnn_wgpu import MLOperand
 
 from ._call import LayerCall, layer
 
+MOST_CATEGORIES = 1 << 24
+"""The maximum size of a vector that encodes categories."""
+
 
 @layer("BatchNormalization", masks=True)
 def batch_normalization(call: LayerCall) -> MLOperand:
@@ -61,6 +64,8 @@ def category_encoding(call: LayerCall) -> MLOperand:
     """Numbers of categories as vectors."""
     x, b = call.cast(call.x, "int32"), call.build
     count = call.integer("num_tokens")
+    if count > MOST_CATEGORIES:
+        call.fail(f"more than {MOST_CATEGORIES} categories")
     mode = call.choice("output_mode", "multi_hot", "one_hot", "count", "multiHot", "oneHot", "int")
     if mode == "int":
         return x

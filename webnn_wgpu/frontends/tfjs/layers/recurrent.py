@@ -16,6 +16,10 @@ GATES = {"SimpleRNN": 1, "GRU": 3, "LSTM": 4}
 """The number of gates of a cell."""
 
 
+MOST_STEPS = 1 << 13
+"""The maximum number of steps of a graph that has each of them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """A cell of a recurrent layer.
@@ -200,6 +204,8 @@ def unrolled(
         first: the number of the state that is the output.
     """
     b, count = call.build, x.shape[1]
+    if count > MOST_STEPS:
+        call.fail(f"{count} steps one after the other, of which {MOST_STEPS} are allowed")
     current, outputs = list(states), list[MLOperand]()
     for t in reversed(range(count)) if backwards else range(count):
         whole = b.slice(x, [0, t, *[0] * (len(x.shape) - 2)], [x.shape[0], 1, *x.shape[2:]])

@@ -18,6 +18,10 @@ from .normalization import batch_normalized
 _FUSED = {"Relu": "relu", "Elu": "elu", "Sigmoid": "sigmoid", "Relu6": "relu6", "Tanh": "tanh", "Linear": "linear"}
 
 
+MOST_TAPS = 1 << 12
+"""The maximum number of elements of a window whose elements are operands of their own."""
+
+
 def matmul(call: TfjsCall, a: MLOperand, b: MLOperand, transpose_a: bool, transpose_b: bool) -> MLOperand:
     """Return a product of matrices, of which any number may lie in batches."""
     if len(a.shape) < 2 or len(b.shape) < 2:
@@ -197,6 +201,8 @@ def _windows(
 ) -> tuple[list[MLOperand], list[tuple[int, int]], list[tuple[int, int]]]:
     """Return the elements of windows of pictures by their place in the window, the places, and the padding."""
     padding = _padding(call, 2, False)
+    if len(x.shape) != 4 or math.prod(taps) > MOST_TAPS:
+        call.fail(f"windows of {taps} over {list(x.shape)}, of which {MOST_TAPS} elements are allowed")
     pads = window_padding(call, x.shape[1:3], taps, strides, dilations, padding)
     if any(map(any, pads)):
         x = call.build.pad(x, [0, pads[0][0], pads[1][0], 0], [0, pads[0][1], pads[1][1], 0], value=value)

@@ -13,6 +13,9 @@ from ..call import TfjsCall
 from ._registry import Result, lowers
 from .elementwise import numbers
 
+MOST_CHANNELS = 1 << 13
+"""The maximum number of channels of a product over neighboring channels."""
+
 
 def batch_normalized(call: TfjsCall, x: MLOperand, parts: Sequence[MLOperand], epsilon: float, axis: int) -> MLOperand:
     """Return channels with scale, offset, mean and variance given."""
@@ -38,6 +41,8 @@ def local_response(call: TfjsCall) -> Result:
     """Elements divided by a power of the squares of channels around them."""
     x, b = call.floats(0), call.build
     radius, channels = call.integer("depth_radius", 5), call.tensor(0).shape[3]
+    if channels > MOST_CHANNELS:
+        call.fail(f"{channels} channels, of which {MOST_CHANNELS} are allowed")
     lanes = np.arange(channels)
     near = (np.abs(lanes[:, None] - lanes[None, :]) <= radius).astype(np.float32)
     squares = b.matmul(b.reshape(b.mul(x, x), [int(np.prod(x.shape[:3])), channels]), call.constant(near, "float32"))
