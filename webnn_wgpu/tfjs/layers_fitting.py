@@ -237,7 +237,8 @@ class Fit:
             if validation is not None:
                 self._model.forget_predictions()
                 x, given = validation
-                y: Any = given[0] if isinstance(given, list) and len(self._compiled.names) == 1 else given
+                single = isinstance(given, list) and len(self._compiled.names) == 1
+                y: Any = given[0] if single else given
                 logs |= {f"val_{name}": value for name, value in evaluate(x, y, batch_size).items()}
             found.epoch.append(epoch)
             for name, value in logs.items():
