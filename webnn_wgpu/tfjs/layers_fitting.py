@@ -222,7 +222,8 @@ class Fit:
         if validation is None and validation_split:
             # As in TensorFlow.js, the last rows.
             kept = int(count * (1 - validation_split))
-            validation = ([a[kept:] for a in inputs], [a[kept:] for a in targets])
+            held = [a[kept:] for a in targets]
+            validation = ([a[kept:] for a in inputs], held[0] if len(held) == 1 else held)
             inputs, targets, count = [a[:kept] for a in inputs], [a[:kept] for a in targets], kept
         draw, found = np.random.default_rng(seed), History()
         for epoch in range(initial_epoch, epochs):
@@ -236,9 +237,7 @@ class Fit:
             logs = {name: total / count for name, total in totals.items()}
             if validation is not None:
                 self._model.forget_predictions()
-                x, given = validation
-                single = isinstance(given, list) and len(self._compiled.names) == 1
-                y: Any = given[0] if single else given
+                x, y = validation
                 logs |= {f"val_{name}": value for name, value in evaluate(x, y, batch_size).items()}
             found.epoch.append(epoch)
             for name, value in logs.items():

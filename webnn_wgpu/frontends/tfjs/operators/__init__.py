@@ -6,5 +6,16 @@ from ._registry import HANDLERS, Handler, Result
 
 __all__ = ["HANDLERS", "Handler", "Result"]
 
-for _module in ("control", "elementwise", "images", "linear", "lists", "normalization", "random", "shaping"):
+for _module in (
+    "control",
+    "creation",
+    "elementwise",
+    "images",
+    "indexing",
+    "linear",
+    "lists",
+    "normalization",
+    "random",
+    "shaping",
+):
     import_module(f"{__name__}.{_module}")
