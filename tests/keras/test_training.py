@@ -140,3 +140,12 @@ def test_half_floats_keep_weights_of_float32(keras: Any) -> None:
     assert losses[-1] < losses[0]
     assert model.layers[0].kernel.dtype == "float32"
     assert model.predict(X[:1], verbose=0).dtype == np.float16
+
+
+def test_layers_of_preprocessing_find_the_backend(keras: Any) -> None:
+    layer = keras.layers.Normalization(axis=-1)
+    layer.adapt(X)
+    found = np.asarray(layer(X))
+    np.testing.assert_allclose(found, (X - X.mean(0)) / X.std(0), rtol=1e-4, atol=1e-5)
+    flipped = keras.layers.RandomFlip("horizontal", seed=1)(np.arange(6, dtype="float32").reshape(1, 1, 3, 2), training=True)
+    assert flipped.shape == (1, 1, 3, 2)

@@ -80,6 +80,18 @@ def install() -> ModuleType:
         else:
             os.environ["KERAS_BACKEND"] = before
     import_module("keras.src.backend.config")._BACKEND = NAME
+    _let_layers_find_the_backend()
     for name in [name for name in sys.modules if name == _THEIRS or name.startswith(f"{_THEIRS}.")]:
         del sys.modules[name]
     return keras
+
+
+def _let_layers_find_the_backend() -> None:
+    """Let the object by which layers of preprocessing ask for functions of a backend know this one."""
+    kind: Any = import_module("keras.src.utils.backend_utils").DynamicBackend
+    theirs = kind.__getattr__
+
+    def found(self: Any, name: str) -> Any:
+        return getattr(import_module(_OURS), name) if self._backend == NAME else theirs(self, name)
+
+    kind.__getattr__ = found
