@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 
 class OpenvinoExportArchive:
-    """The archive of a model for serving, which only TensorFlow writes."""
+    """The archive of a model for serving, which only other backends write. Keras imports it by this name."""
 
-    def track(self, resource: Any) -> None:
-        """Say that there is no archive."""
-        raise NotImplementedError("`track` is not implemented in the webnn backend.")
-
-    def add_endpoint(self, name: str, fn: Any, input_signature: Any = None, **kwargs: Any) -> None:
-        """Say that there is no archive."""
-        raise NotImplementedError("`add_endpoint` is not implemented in the webnn backend.")
+    def __init__(self) -> None:
+        raise NotImplementedError(
+            "`export_saved_model` only currently supports the tensorflow, jax and torch backends. "
+            "webnn_wgpu.exporters writes graphs."
+        )
