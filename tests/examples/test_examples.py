@@ -79,7 +79,7 @@ EXPECTED = {
         r"run: wrong shape of input; got input_ids: \[1, 9\]; allowed: .* with batch = 1, sequence = 8\n"
     ),
 }
-HELPERS = {"models.py"}
+HELPERS = {"digits.py", "models.py"}
 SHARED = ("tflite_keyword_spotting.py", "tflite_object_boxes.py")
 """Examples that run models of the optional data."""
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
-from typing import Generic
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import ClassVar, Generic
 
-from webnn_wgpu import NotSupportedError
+from webnn_wgpu import NotSupportedError, OutOfMemoryError, WebNNError
 from webnn_wgpu.api.tuning import TuningSource
 
 from ..description import Placed
+from .calls import OnHost
 from .held import Array
-from .stages import NodeT, ValueT
+from .stages import NodeT, ValueNeeded, ValueT
 
 FALLBACKS = ("warn", "host", "error")
 
@@ -25,7 +26,12 @@ class ModelModule(ABC, Generic[ValueT, NodeT]):
         fallback: the treatment of nodes for the host: "host" and "warn" run them there, "error" refuses them.
         wide_float16: whether float16 values between nodes are stored as float32.
         tuning: the tuning of its graphs.
+
+    Attributes:
+        broken: the errors that nodes of broken files cause.
     """
+
+    broken: ClassVar[tuple[type[Exception], ...]] = ()
 
     def __init__(self, name: str, fallback: str, wide_float16: bool, tuning: TuningSource) -> None:
         self.name, self.fallback = name, fallback
@@ -55,9 +61,17 @@ class ModelModule(ABC, Generic[ValueT, NodeT]):
     def refusal(self, node: NodeT, reason: str) -> NotSupportedError:
         """Return the error that names a node, its operator and the reason why it cannot run."""
 
-    @abstractmethod
-    def at(self, node: NodeT, activity: str) -> AbstractContextManager[None]:
+    @contextmanager
+    def at(self, node: NodeT, activity: str) -> Generator[None]:
         """Give errors in a block the node's name. The activity is the current work, such as "lowering"."""
+        try:
+            yield
+        except (OnHost, ValueNeeded, NotSupportedError, OutOfMemoryError):
+            raise
+        except WebNNError as error:
+            raise self.refusal(node, f"{activity} failed: {error}") from error
+        except self.broken as error:
+            raise self.refusal(node, f"{activity} failed: {type(error).__name__}: {error}") from error
 
     def host_obstacle(self, node: NodeT) -> str:
         """Return the reason why the host cannot evaluate a node that was left to it, or "" if it can."""

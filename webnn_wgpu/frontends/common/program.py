@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic
+from typing import ClassVar, Generic
 
 import numpy as np
 
@@ -86,7 +86,12 @@ class StagedProgram(ABC, Generic[ModuleT, ValueT, NodeT, LoweredT]):
         inputs: the inputs of `run`.
         outputs: its outputs.
         capacity: number of sets of shapes, for each stage, whose graphs are kept.
+
+    Attributes:
+        most_stages: the maximum number of stages, if there is one. A loop may add nodes in each of them.
     """
+
+    most_stages: ClassVar[int | None] = None
 
     def __init__(
         self,
@@ -259,10 +264,15 @@ class StagedProgram(ABC, Generic[ModuleT, ValueT, NodeT, LoweredT]):
             state: the state that the preceding stage left. None for the first stage.
             lowered: the stage.
             reads: further values that are there.
+
+        Raises:
+            NotSupportedError: there are too many stages.
         """
         state = state or self._start
         if not lowered.rest:
             return None
+        if self.most_stages is not None and state.depth >= self.most_stages:
+            raise self.module.refusal(lowered.rest[0], f"the model needs more than {self.most_stages} readbacks in one run")
         return Remaining(
             nodes=lowered.rest,
             reads=tuple(self._reads(lowered, [*state.reads, *reads])),

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-
-from webnn_wgpu import MLContext, NotSupportedError, OutOfMemoryError, WebNNError, ml
+from webnn_wgpu import MLContext, NotSupportedError, ml
 from webnn_wgpu.api.tuning import TuningSource
 
-from ..common.calls import OnHost
 from ..common.held import Array
 from ..common.module import ModelModule
-from ..common.stages import ValueNeeded
 from ..description import Placed
 from .contents import BROKEN, TfjsFile
 from .tensors import TfjsNode, TfjsValue
@@ -27,6 +22,8 @@ class TfjsModule(ModelModule[TfjsValue, TfjsNode]):
         wide_float16: whether float16 values between nodes are stored as float32.
         tuning: the tuning of its graphs.
     """
+
+    broken = BROKEN
 
     def __init__(
         self,
@@ -96,18 +93,6 @@ class TfjsModule(ModelModule[TfjsValue, TfjsNode]):
     def refusal_of(self, op: str, name: str, reason: str, kind: str) -> NotSupportedError:
         """Return the error of a node, or of a layer within a layer."""
         return NotSupportedError(f"{self.name}: {kind} '{name}' cannot run: {reason}", operator=op, label=name)
-
-    @contextmanager
-    def at(self, node: TfjsNode, activity: str) -> Generator[None]:
-        """Give errors in the block the node's name."""
-        try:
-            yield
-        except (OnHost, ValueNeeded, NotSupportedError, OutOfMemoryError):
-            raise
-        except WebNNError as error:
-            raise self.refusal(node, f"{activity} failed: {error}") from error
-        except BROKEN as error:
-            raise self.refusal(node, f"{activity} failed: {type(error).__name__}: {error}") from error
 
 
 def _shortened(name: str) -> str:

@@ -18,9 +18,6 @@ from .tensors import TfjsGraph, TfjsNode, TfjsTensor, TfjsValue
 
 MOST_ITERATIONS = 1 << 20
 """The number of iterations from which a loop is refused as endless."""
-MOST_STAGES = 64
-"""The maximum number of stages of a program."""
-
 State = Remaining[TfjsValue, TfjsNode, TfjsStage]
 
 
@@ -34,6 +31,8 @@ class TfjsProgram(StagedProgram[TfjsModule, TfjsValue, TfjsNode, TfjsStage]):
         capacity: number of sets of shapes, for each stage, whose graphs are kept.
         depth: the number of programs that run this one.
     """
+
+    most_stages = 64
 
     def __init__(self, module: TfjsModule, context: MLContext, graph: TfjsGraph, capacity: int = 8, depth: int = 0) -> None:
         super().__init__(module, context, graph.nodes, graph.inputs, graph.outputs, capacity)
@@ -52,17 +51,6 @@ class TfjsProgram(StagedProgram[TfjsModule, TfjsValue, TfjsNode, TfjsStage]):
         known = {v: TfjsTensor.known(a) for v, a in state.known.items()}
         lowering = TfjsLowering(self.module, self.context, feeds=feeds, aliases=state.aliases, missing=missing, known=known)
         return lowering.run(state.nodes, self.outputs, progress)
-
-    def remaining(self, state: State | None, lowered: TfjsStage, reads: Iterable[TfjsValue] = ()) -> State | None:
-        """Return the nodes that a stage leaves, as the base class does.
-
-        Raises:
-            NotSupportedError: there are too many stages. A loop may add nodes in each of them.
-        """
-        found = super().remaining(state, lowered, reads)
-        if found is not None and found.depth > MOST_STAGES:
-            raise self.module.refusal(found.nodes[0], f"the model needs more than {MOST_STAGES} readbacks in one run")
-        return found
 
     def destroy(self) -> None:
         """Free every graph."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from webnn_wgpu import MLContext, NotSupportedError, OutOfMemoryError, WebNNError, ml
+from webnn_wgpu import MLContext, NotSupportedError, ml
 from webnn_wgpu.api.tuning import TuningSource
 
-from ..common.calls import OnHost
 from ..common.held import Array
 from ..common.module import ModelModule
-from ..common.stages import ValueNeeded
 from ..description import Placed
 from .constants import Constants
 from .contents import TfliteFile
@@ -41,6 +38,8 @@ class TfliteModule(ModelModule[TfliteValue, TfliteNode]):
         wide_float16: whether float16 values between nodes are stored as float32.
         tuning: the tuning of its graphs.
     """
+
+    broken = BROKEN
 
     def __init__(
         self,
@@ -131,15 +130,3 @@ class TfliteModule(ModelModule[TfliteValue, TfliteNode]):
             label=node.label,
             got=f"{kind} {record.name}, version {record.version}",
         )
-
-    @contextmanager
-    def at(self, node: TfliteNode, activity: str) -> Generator[None]:
-        """Give errors in the block the node's name."""
-        try:
-            yield
-        except (OnHost, ValueNeeded, NotSupportedError, OutOfMemoryError):
-            raise
-        except WebNNError as error:
-            raise self.refusal(node, f"{activity} failed: {error}") from error
-        except BROKEN as error:
-            raise self.refusal(node, f"{activity} failed: {type(error).__name__}: {error}") from error

@@ -25,9 +25,6 @@ from .tensors import TfliteGraph, TfliteNode, TfliteTensor, TfliteValue
 MOST_ITERATIONS = 1 << 20
 """The number of iterations from which a loop is refused as endless."""
 
-MOST_STAGES = 64
-"""The maximum number of stages of a program."""
-
 Stage = CompiledStage[TfliteValue, TfliteNode, TfliteStage]
 State = Remaining[TfliteValue, TfliteNode, TfliteStage]
 
@@ -43,6 +40,8 @@ class TfliteProgram(StagedProgram[TfliteModule, TfliteValue, TfliteNode, TfliteS
         capacity: number of sets of shapes, for each stage, whose graphs are kept.
         depth: the number of programs that run this one.
     """
+
+    most_stages = 64
 
     def __init__(
         self,
@@ -98,17 +97,6 @@ class TfliteProgram(StagedProgram[TfliteModule, TfliteValue, TfliteNode, TfliteS
 
     def _tensor(self, shape: Shape, dtype: DType) -> MLTensor:
         return self.context.create_tensor(held_shape(shape, dtype), held_type(dtype), readable=True, writable=True)
-
-    def remaining(self, state: State | None, lowered: TfliteStage, reads: Iterable[TfliteValue] = ()) -> State | None:
-        """Return the nodes that a stage leaves, as the base class does.
-
-        Raises:
-            NotSupportedError: there are too many stages. A loop may add nodes in each of them.
-        """
-        found = super().remaining(state, lowered, reads)
-        if found is not None and found.depth > MOST_STAGES:
-            raise self.module.refusal(found.nodes[0], f"the model needs more than {MOST_STAGES} readbacks in one run")
-        return found
 
     def _discard(self, stage: Stage) -> None:
         super()._discard(stage)
