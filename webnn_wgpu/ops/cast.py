@@ -30,7 +30,7 @@ def _cast_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
     if target.kind == "float":
         # An integer is rounded to float32 and a float16 target rounds once more when stored. Integers above 2^24 that a
         # double rounding could hurt are beyond float16's range.
-        return formula("x" if source.kind == "float" else "f32(x)")
+        return formula({"float32": "x", "float16": "x", "uint32": "uint32_to_f32(x)"}.get(inputs[0], "f32(x)"))
     if source.kind == "float":
         return formula(f"f32_to_{out}(x)")
     if target.size_bytes == 8 and source.size_bytes < 8 and source.kind != target.kind:
