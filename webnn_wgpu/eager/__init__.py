@@ -12,16 +12,20 @@ from __future__ import annotations
 
 from webnn_wgpu import MLContext
 
+from .compiled import CompiledFunction, placeholder
 from .engine import Engine, Statistics
 from .gradients import connected_gradients, custom_gradient, gradients, tape, value_and_gradients, with_gradient
 from .operators import Operator, Operators, apply, cast, ops
 from .tensor import Tensor, Variable, tensor
+from .values import UnknownValueError
 
 __all__ = [
+    "CompiledFunction",
     "Operator",
     "Operators",
     "Statistics",
     "Tensor",
+    "UnknownValueError",
     "Variable",
     "apply",
     "cast",
@@ -31,6 +35,7 @@ __all__ = [
     "evaluate",
     "gradients",
     "ops",
+    "placeholder",
     "set_default_context",
     "statistics",
     "tape",

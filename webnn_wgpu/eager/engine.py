@@ -17,7 +17,7 @@ from webnn_wgpu import InvalidStateError, MLContext, MLGraphBuilder, MLOperand, 
 from .pool import Held, Pool
 from .programs import Program
 from .structure import Structure
-from .values import BOOL, Array, Emit, Kind, Node, Number, Operation, StatedRule, Value
+from .values import BOOL, Array, Emit, Kind, Node, Number, Operation, StatedRule, UnknownValueError, Value
 
 _MOST_OPERATIONS = 1 << 16
 """How many calls of different types the engine remembers."""
@@ -172,12 +172,18 @@ class Engine:
         value.number = number
         return value
 
+    def placeholder(self, kind: Kind) -> Value:
+        """Return a value that is not known."""
+        value = Value(self, kind)
+        value.unknown = True
+        return value
+
     # evaluation ---------------------------------------------------------------------------------------------------
 
     def evaluate(self) -> None:
         """Compute all pending values that the program can still reach, as one graph. The call does not wait for the device."""
         if self._placeholders:
-            raise InvalidStateError(
+            raise UnknownValueError(
                 "values are not known while a gradient is recorded",
                 operator="evaluate",
                 hint="Compute with tensors in the function, and read no values",
@@ -209,24 +215,40 @@ class Engine:
         key = (tuple(structure.key), outputs, aliases)
         program = self._programs.get(key)
         if program is None:
-            program = self._programs[key] = Program(self.context, structure, outputs, aliases)
-            self._compilations += 1
+            program = self._programs[key] = self.compile(structure, outputs, aliases)
             self._forget_programs()
         else:
             self._programs.move_to_end(key)
-        before = program.builds
-        results = program.run(leaves, [value.kind for value in wanted], self.pool)
-        self._compilations += program.builds - before
-        self._runs += 1
-        for index in aliases:
-            if index is not None:
-                leaves[index].held = None
+        results = self.run(program, leaves, [value.kind for value in wanted])
         for value, held in zip(wanted, results, strict=True):
             value.held, value.replaces = held, None
             if self._tapes:
                 self._retained.append(value)
             else:
                 value.node = None
+
+    def compile(self, structure: Structure, outputs: Sequence[int], aliases: Sequence[int | None]) -> Program:
+        """Return the program of a structure. The arguments are those of `Program`."""
+        self._compilations += 1
+        return Program(self.context, structure, outputs, aliases)
+
+    def run(self, program: Program, leaves: Sequence[Value], kinds: Sequence[Kind]) -> list[Held]:
+        """Queue a run of a program, and return the memory of the results. Leaves whose memory results take lose it.
+
+        Args:
+            program: the program.
+            leaves: the values of the leaves, which have memory or are numbers.
+            kinds: the kinds of the results.
+        """
+        with self._lock:
+            before = program.builds
+            results = program.run(leaves, kinds, self.pool)
+            self._compilations += program.builds - before
+            self._runs += 1
+            for index in program.aliases:
+                if index is not None:
+                    leaves[index].held = None
+            return results
 
     def _forget_programs(self) -> None:
         """Free the programs that have not run for longest, if there are too many or their memory is too much."""
@@ -281,6 +303,13 @@ class Engine:
 
     def ready(self, value: Value) -> Held:
         """Return the memory of a value on the device, after it was computed."""
+        if value.unknown:
+            raise UnknownValueError(
+                "the value is not known: it depends on a placeholder",
+                operator="evaluate",
+                got=str(value.kind),
+                hint="Compute with tensors in the function, and read no values",
+            )
         if value.pending:
             self.evaluate()
         if value.held is None:
@@ -311,6 +340,11 @@ class Engine:
         self.evaluate()
         # The device works in order, so that a read ends after all that was queued before.
         self.context.read_tensor(self.pool.take(Kind.of("float32", ())).tensor)
+
+    @property
+    def taping(self) -> bool:
+        """Whether a tape keeps operations, so that gradients may read earlier values."""
+        return self._tapes > 0
 
     @property
     def recording_gradient(self) -> bool:

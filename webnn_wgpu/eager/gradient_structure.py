@@ -50,6 +50,7 @@ class GradientStructure:
             used.update(each.inputs)
             if each.stated is not None:
                 rest.extend(each.stated.instructions)
+                used.update(slot for slot in each.stated.gradients if slot is not None)
         return used
 
     def slot(self, value: Value) -> int:
@@ -104,7 +105,7 @@ class GradientStructure:
         """Record the gradient that the program states for a node, and return it as instructions."""
         assert node.gradient is not None
         engine = node.inputs[0].engine
-        seeds = [Value(engine, kind) for kind in node.operation.results]
+        seeds = [engine.placeholder(kind) for kind in node.operation.results]
         for seed in seeds:
             self._depends[seed] = True
             self.slots[seed] = self._next
@@ -127,15 +128,16 @@ class GradientStructure:
         return StatedGradient(tuple([self.slots[seed] for seed in seeds]), inner, gradients)
 
 
-def gradient_emitter(structure: GradientStructure, ends: Sequence[int], starts: Sequence[int]) -> Emit:
-    """Return a function that adds gradients to a builder, given operands for the leaves and the gradients of the outputs.
+def gradient_emitter(structure: GradientStructure, used: set[int], ends: Sequence[int], starts: Sequence[int]) -> Emit:
+    """Return a function that adds gradients to a builder, given operands for used leaves and the gradients of the outputs.
 
     Args:
         structure: the operations.
+        used: the slots that they read.
         ends: the slots of the outputs.
         starts: the slots of the sources.
     """
-    leaves = [structure.slots[leaf] for leaf in structure.leaves]
+    leaves = [slot for leaf in structure.leaves if (slot := structure.slots[leaf]) in used]
     instructions = structure.instructions
 
     def add(builder: MLGraphBuilder, *given: MLOperand) -> list[MLOperand]:

@@ -11,7 +11,7 @@ from webnn_wgpu import MLContext, MLGraphBuilder, MLOperand, MLTypeError
 
 from .engine import Engine
 from .gradient_structure import GradientStructure, gradient_emitter
-from .operators import recorded
+from .operators import ops, recorded
 from .tensor import Tensor
 from .values import Value
 
@@ -112,15 +112,26 @@ def connected_gradients(
     structure.visit(ends)
     end_slots = tuple([structure.slot(value) for value in ends])
     start_slots = tuple([structure.slot(value) for value in starts])
-    key = (gradients, tuple(structure.key), end_slots, start_slots, len(given))
-    operation = engine.known(key)
-    inputs = (*structure.leaves, *given)
-    if operation is None:
-        kinds = [value.kind for value in inputs]
-        emit = gradient_emitter(structure, end_slots, start_slots)
-        operation = engine.operation(key, "gradients", kinds, emit, None)
     used = structure.used_slots() | set(end_slots)
-    return recorded(engine, operation, inputs), [slot in used for slot in start_slots]
+    connected = [slot in used for slot in start_slots]
+    found: list[Tensor] = []
+    if any(connected):
+        # The operation does not read the others, so that variables may still lose their memory to new values.
+        reached = [slot for slot in start_slots if slot in used]
+        inputs = (*[leaf for leaf in structure.leaves if structure.slots[leaf] in used], *given)
+        key = (gradients, tuple(structure.key), end_slots, start_slots, len(given))
+        operation = engine.known(key)
+        if operation is None:
+            kinds = [value.kind for value in inputs]
+            emit = gradient_emitter(structure, used, end_slots, reached)
+            operation = engine.operation(key, "gradients", kinds, emit, None)
+        found = recorded(engine, operation, inputs)
+    rest = iter(found)
+    return [next(rest) if each else _zeros(start) for start, each in zip(starts, connected, strict=True)], connected
+
+
+def _zeros(value: Value) -> Tensor:
+    return ops.expand(Tensor(value.engine.number(0, value.kind.data_type)), value.kind.shape)
 
 
 def value_and_gradients(function: Function, *sources: Tensor) -> tuple[Any, list[Tensor]]:

@@ -27,11 +27,12 @@ class Program:
         aliases: for each output, the number of the leaf whose memory it takes, or None.
 
     Attributes:
+        aliases: for each output, the number of the leaf whose memory it takes, or None.
         builds: how many times the program was compiled.
     """
 
     def __init__(self, context: MLContext, structure: Structure, outputs: Sequence[int], aliases: Sequence[int | None]) -> None:
-        self._context, self._outputs, self._aliases = context, outputs, aliases
+        self._context, self._outputs, self.aliases = context, outputs, aliases
         self._instructions: Sequence[Instruction] = structure.instructions
         self._leaves = [(structure.slots[leaf], leaf.kind) for leaf in structure.leaves]
         self._numbers: dict[int, Number] = {
@@ -80,7 +81,7 @@ class Program:
                 tensor = leaf.held.tensor
             inputs[name] = tensor
         results: list[Held] = []
-        for kind, alias in zip(kinds, self._aliases, strict=True):
+        for kind, alias in zip(kinds, self.aliases, strict=True):
             held = pool.take(kind) if alias is None else leaves[alias].held
             assert held is not None
             results.append(held)
@@ -113,7 +114,7 @@ class Program:
                 operand = builder.identity(operand)
             seen.add(operand.value)
             outputs[_output(number)] = operand
-        aliases = {_output(number): str(index) for number, index in enumerate(self._aliases) if index is not None}
+        aliases = {_output(number): str(index) for number, index in enumerate(self.aliases) if index is not None}
         self.builds += 1
         return builder.build(outputs, aliases=aliases)
 

@@ -54,7 +54,7 @@ class Tensor:
         value.handles += 1
         engine.tensors += 1
         engine.tensor_bytes += value.kind.nbytes
-        if value.node is not None and value.held is None:
+        if value.node is not None and value.held is None and not value.unknown:
             engine.pending[value] = None
         if engine.scope is not None:
             engine.scope.append(weakref.ref(self))
@@ -126,6 +126,11 @@ class Tensor:
     def pending(self) -> bool:
         """Whether the value has yet to be computed."""
         return self.value.pending
+
+    @property
+    def known(self) -> bool:
+        """Whether the value exists or can be computed. It cannot for placeholders and what depends on them."""
+        return not self.value.unknown
 
     # values -------------------------------------------------------------------------------------------------------
 

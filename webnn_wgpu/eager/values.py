@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from webnn_wgpu import MLOperand
+from webnn_wgpu import InvalidStateError, MLOperand
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -24,6 +24,19 @@ StatedRule: TypeAlias = "Callable[..., Sequence[Value | None]]"
 """Returns the gradients of operands. Its arguments are the gradients of the results."""
 
 BOOL = "bool"
+
+
+class UnknownValueError(InvalidStateError):
+    """A value was asked for that does not exist yet: it depends on a placeholder, or a gradient is being recorded.
+
+    Example:
+        >>> from webnn_wgpu import eager
+        >>> try:
+        ...     (eager.placeholder((2,), context=context) + 1).numpy()
+        ... except eager.UnknownValueError as error:
+        ...     print(error.operator)
+        evaluate
+    """
 
 
 class Kind:
@@ -86,12 +99,14 @@ class Node:
         operation: the operation.
         inputs: the values that it reads.
         gradient: the gradient that the program states: a function of the gradients of the results.
+        unknown: whether it depends on a placeholder.
     """
 
-    __slots__ = ("gradient", "inputs", "operation")
+    __slots__ = ("gradient", "inputs", "operation", "unknown")
 
     def __init__(self, operation: Operation, inputs: tuple[Value, ...], gradient: StatedRule | None = None) -> None:
         self.operation, self.inputs, self.gradient = operation, inputs, gradient
+        self.unknown = any([value.unknown for value in inputs])
 
 
 class Value:
@@ -108,9 +123,10 @@ class Value:
         handles: how many tensors of the program stand for the value.
         replaces: the earlier value of a variable.
         error: why the value could not be computed.
+        unknown: whether it is a placeholder or depends on one, so that it is never computed.
     """
 
-    __slots__ = ("array", "engine", "error", "handles", "held", "index", "kind", "node", "number", "replaces")
+    __slots__ = ("array", "engine", "error", "handles", "held", "index", "kind", "node", "number", "replaces", "unknown")
 
     def __init__(self, engine: Engine, kind: Kind, node: Node | None = None, index: int = 0) -> None:
         self.engine, self.kind, self.node, self.index = engine, kind, node, index
@@ -120,6 +136,7 @@ class Value:
         self.handles = 0
         self.replaces: Value | None = None
         self.error: Exception | None = None
+        self.unknown = node is not None and node.unknown
 
     @property
     def pending(self) -> bool:
