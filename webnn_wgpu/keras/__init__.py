@@ -6,7 +6,7 @@ after this module is imported. The extra `keras` installs Keras.
 
 from typing import TYPE_CHECKING, Any
 
-from .engine import Compilation, compilation, context, use
+from .contexts import context, use
 from .installation import install
 
 _keras = install()

@@ -15,10 +15,11 @@ from keras.src.backend.common.keras_tensor import KerasTensor
 from keras.src.backend.common.stateless_scope import StatelessScope, get_stateless_scope, in_stateless_scope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 
-from .. import engine
+from webnn_wgpu import eager
+
 from . import host
 from .dtypes import canonical
-from .tensor import Tensor, call, moved, of_array, scalar, stored_float, unknown, values
+from .tensor import Tensor, call, moved, of_array, recorded, stored_float, unknown
 from .tensor import cast as cast_tensor
 
 SUPPORTS_SPARSE_TENSORS = False
@@ -31,30 +32,27 @@ class Variable(KerasVariable):
     """A variable, whose elements lie on the device once a graph has used them."""
 
     def _initialize(self, value: Any) -> None:
-        self._value = convert_to_tensor(value, dtype=self._dtype)
+        found = convert_to_tensor(value, dtype=self._dtype)
+        self._value = found if found.value is None else Tensor(eager.Variable(recorded(found)), found.dtype)
+
+    @property
+    def value(self) -> Any:
+        """The present value, which later assignments do not change."""
+        found = super().value
+        return Tensor(found.value.read(), found.dtype) if found is self._value and found.value is not None else found
 
     def _direct_assign(self, value: Any) -> None:
-        self._value = cast(value, self._dtype)
-        _assigned.append(self._value)
-        if len(_assigned) > _MANY:
-            settle_variables()
+        found = cast(value, self._dtype)
+        if found.value is None or self._value is None or self._value.value is None:
+            self._initialize(found)
+        else:
+            recorded(self._value).assign(recorded(found))
 
     def _convert_to_tensor(self, value: Any, dtype: Any = None) -> Tensor:
         return convert_to_tensor(value, dtype=dtype)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(convert_to_tensor(self.value), dtype)
-
-
-_MANY = 500
-_assigned: list[Tensor] = []
-
-
-def settle_variables() -> None:
-    """Compute the values that variables were assigned, all in one graph."""
-    pending = [tensor.value for tensor in _assigned if tensor.value is not None and not tensor.unknown]
-    _assigned.clear()
-    engine.evaluate(pending)
 
 
 # Conversions -------------------------------------------------------------------------------------------------------
@@ -81,8 +79,6 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
             named = canonical(result_type(*[getattr(each, "dtype", type(each)) for each in flat]))
     if named is None:
         named = canonical(standardize_dtype(result_type(getattr(x, "dtype", type(x)))))
-    if isinstance(x, (bool, int, float)) and named not in ("string", "complex64"):
-        return scalar(x, named)
     if hasattr(x, "detach"):  # an array of torch, whose device may not be the host
         x = x.detach().cpu()
     array = np.asarray(x)
@@ -411,16 +407,9 @@ def gradients(output: Any, inputs: Sequence[Any], seed: Any = None) -> list[Any]
         NotSupportedError: an operator between the inputs and the output has no gradient.
     """
     sources = [convert_to_tensor(each) for each in inputs]
-    given = () if seed is None else values(convert_to_tensor(seed, output.dtype))
-    found = engine.gradients(values(convert_to_tensor(output))[0], values(*sources), *given)
+    given = None if seed is None else recorded(convert_to_tensor(seed, output.dtype))
+    found = eager.gradients(recorded(convert_to_tensor(output)), [recorded(each) for each in sources], given)
     return [Tensor(value, each.dtype) for value, each in zip(found, sources, strict=True)]
-
-
-def _stated(gradient: Any, source: Tensor) -> Tensor:
-    """Return the gradient that a function states for an argument. None is zeros."""
-    from . import numpy
-
-    return numpy.zeros_like(source) if gradient is None else cast(gradient, source.dtype)
 
 
 class custom_gradient:  # noqa: N801 - Keras's name
@@ -437,16 +426,13 @@ class custom_gradient:  # noqa: N801 - Keras's name
         floats = [n for n, x in enumerate(sources) if x is not None and x.value is not None and stored_float(x)]
         if not floats or len(results) != len(tree.flatten(outputs)):
             return outputs
-        given_floats = [x for n, x in enumerate(sources) if n in floats and x is not None]
-        seeds = [unknown(x.shape, x.dtype) for x in results]
-        try:
-            found = gradient(*seeds)
-        except engine.UnknownValueError:  # the gradient runs on the host
-            return outputs
-        stated = list(found) if isinstance(found, (list, tuple)) else [found]
-        wanted = [_stated(stated[n], source) for n, source in zip(floats, given_floats, strict=True)]
-        given = values(*given_floats)
-        kept = engine.with_gradient(values(*results), given, values(*seeds), values(*wanted))
+
+        def stated(*seeds: eager.Tensor) -> list[eager.Tensor | None]:
+            found = gradient(*[Tensor(seed, x.dtype) for seed, x in zip(seeds, results, strict=True)])
+            given = list(found) if isinstance(found, (list, tuple)) else [found]
+            return [None if given[n] is None else recorded(cast(given[n], sources[n].dtype)) for n in floats]
+
+        kept = eager.with_gradient([recorded(x) for x in results], [recorded(sources[n]) for n in floats], stated)
         renamed = {id(x): Tensor(value, x.dtype) for x, value in zip(results, kept, strict=True)}
         return tree.map_structure(lambda x: renamed.get(id(x), x), outputs)
 

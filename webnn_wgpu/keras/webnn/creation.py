@@ -13,7 +13,7 @@ from . import core, host
 from .dtypes import canonical
 from .elementwise import dtype_of
 from .movement import broadcast_to, empty_of
-from .tensor import Tensor, of_array, scalar
+from .tensor import Tensor, of_array
 
 
 def _dtype(dtype: Any, otherwise: str | None = None) -> str:
@@ -122,9 +122,9 @@ def linspace(
 
 def ndim(x: Any) -> Tensor:
     """The number of dimensions."""
-    return scalar(core.convert_to_tensor(x).ndim, "int32")
+    return of_array(core.convert_to_tensor(x).ndim, "int32")
 
 
 def size(x: Any) -> Tensor:
     """The number of elements."""
-    return scalar(core.convert_to_tensor(x).size, "int32")
+    return of_array(core.convert_to_tensor(x).size, "int32")

@@ -12,7 +12,7 @@ from keras.src.backend.common.dtypes import result_type
 
 from . import core, host
 from .dtypes import STORAGE, canonical, is_float
-from .tensor import Tensor, call, cast, moved, scalar, several, values
+from .tensor import Tensor, call, cast, moved, of_array, recorded, several
 
 Function = Callable[..., Any]
 
@@ -39,7 +39,7 @@ def wide(x: Tensor) -> Tensor:
 
 def number(value: float, like: Tensor) -> Tensor:
     """Return a constant of the data type of a tensor."""
-    return scalar(value, like.dtype)
+    return of_array(value, like.dtype)
 
 
 def floating(x: Any) -> Tensor:
@@ -349,7 +349,8 @@ def clip(x: Any, x_min: Any, x_max: Any) -> Tensor:
 
 
 def _constant_truth(x: Tensor, truth: bool) -> Tensor:
-    return moved("expand", scalar(truth, "bool"), new_shape=x.shape) if x.shape else scalar(truth, "bool")
+    found = of_array(truth, "bool")
+    return moved("expand", found, new_shape=x.shape) if x.shape else found
 
 
 def _test(name: str, formula: Callable[[Tensor], Tensor], of_integers: bool) -> Function:
@@ -495,4 +496,4 @@ def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
 
 def stored(x: Tensor) -> Tensor:
     """Return a tensor under the name of its storage type, for operators that move bits."""
-    return Tensor(values(x)[0], STORAGE[x.dtype])
+    return Tensor(recorded(x), STORAGE[x.dtype])

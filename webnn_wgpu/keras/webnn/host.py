@@ -18,7 +18,8 @@ import numpy as np
 from keras.src import tree
 from keras.src.backend.common import KerasVariable, standardize_dtype
 
-from ..engine import UnknownValueError
+from webnn_wgpu.eager import UnknownValueError
+
 from .dtypes import canonical
 from .tensor import Tensor, of_array, unknown
 

@@ -33,7 +33,7 @@ from .products import matmul
 from .reductions import cumsum, mean
 from .reductions import max as largest
 from .reductions import sum as total
-from .tensor import Tensor, call, cast, of_array, scalar
+from .tensor import Tensor, call, cast, of_array
 
 # Activations ----------------------------------------------------------------------------------------------------------
 
@@ -676,7 +676,7 @@ def dot_product_attention(
         below = of_array(np.tri(*scores.shape[-2:], dtype=bool), "bool")
         seen = below if seen is None else logical_and(seen, below)
     if seen is not None:
-        scores = chosen(seen, scores, scalar(-0.7 * float(np.finfo(np.float32).max), "float32"))
+        scores = chosen(seen, scores, of_array(-0.7 * float(np.finfo(np.float32).max), "float32"))
     found = matmul(softmax(scores, -1), v)
     return cast(swapaxes(found, 1, 2), operands(query, key, value)[0].dtype)
 

@@ -1,4 +1,4 @@
-"""Compiled functions of a model: one graph that reads and updates variables, and runs for each batch.
+"""Compiled steps of a model: one graph that reads and updates variables, and runs for each batch.
 
 A function is traced once for each structure of its data: variables and data become tensors without numbers. The graph holds all
 that the function computes from them, the new values of variables included, and writes these in place.
@@ -6,25 +6,20 @@ that the function computes from them, the new values of variables included, and 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from keras.src import tree
 from keras.src.backend.common.stateless_scope import StatelessScope
 
-import webnn_wgpu as wn
+from webnn_wgpu import eager
 
-from .. import engine
-from ..engine import Value
 from . import core
-from .tensor import Tensor, unknown
-
-_ALONE = 3
-"""References to an object that only its owner has: the owner's, a local name and the argument of `getrefcount`."""
+from .tensor import Tensor, recorded, unknown
 
 
-class CompiledFunction:
+class CompiledStep:
     """A function of a batch, compiled for each structure of its batches.
 
     Args:
@@ -39,11 +34,10 @@ class CompiledFunction:
 
     def __call__(self, data: Any) -> Any:
         """Run the function on a batch, and return its results. Variables have their new values."""
-        core.settle_variables()
         given = tree.map_structure(lambda x: x if x is None else core.convert_to_tensor(x), data)
         flat = [x for x in tree.flatten(given) if isinstance(x, Tensor)]
         key = (
-            id(engine.context()),
+            id(eager.default_context()),
             str(tree.map_structure(lambda x: x is None, given)),
             tuple((x.dtype, x.shape) for x in flat),
         )
@@ -53,86 +47,39 @@ class CompiledFunction:
         return traced.run(flat)
 
 
+@dataclass(frozen=True)
+class _Result:
+    """The place of a result among the outputs of a graph, and its data type."""
+
+    number: int
+    dtype: str
+
+
 class _Traced:
     """A function that was traced for one structure of data."""
 
     def __init__(self, function: Callable[[Any], Any], variables: list[Any], data: Any) -> None:
         inputs = tree.map_structure(lambda x: unknown(x.shape, x.dtype) if isinstance(x, Tensor) else x, data)
-        self._variables = variables
         states = [unknown(variable.shape, core.canonical(variable._dtype)) for variable in variables]
         with StatelessScope(state_mapping=zip(variables, states, strict=True), collect_losses=True) as scope:
-            self._results = function(inputs)
+            results = function(inputs)
             found = [scope.get_current_value(variable) for variable in variables]
-        wanted: list[Value] = []
-        self._kept = [x for x in tree.flatten(self._results) if isinstance(x, Tensor) and x.value is not None]
-        wanted += [x.value for x in self._kept if x.value is not None]
-        self._updated = [
-            n for n, (old, new) in enumerate(zip(states, found, strict=True)) if new is not old and new.value is not None
-        ]
-        wanted += [found[n].value for n in self._updated]
-        program = engine.Program(wanted)
-        names = {id(x.value): f"x{n}" for n, x in enumerate(x for x in tree.flatten(inputs) if isinstance(x, Tensor))}
-        names |= {id(x.value): f"v{n}" for n, x in enumerate(states)}
-        builder = wn.MLGraphBuilder(engine.context())
-
-        def leaf(b: Any, _: int, value: Value) -> Any:
-            name = names.get(id(value))
-            if name is None:
-                return b.constant(value.numpy())
-            return b.input(name, value.shape, value.data_type)
-
-        operands = program.describe(builder, leaf)
-        outputs = {f"y{n}": operand for n, operand in enumerate(operands[: len(self._kept)])}
-        outputs |= {f"n{n}": operand for n, operand in zip(self._updated, operands[len(self._kept) :], strict=True)}
-        read = {names.get(identity) for identity in program.read()}
-        aliases = {f"n{n}": f"v{n}" for n in self._updated if f"v{n}" in read}
-        self._aliases = frozenset(aliases)
-        self.graph = engine.build(outputs, builder, aliases=aliases)
+        kept = [x for x in tree.flatten(results) if _on_device(x)]
+        given = [recorded(x) for x in tree.flatten(inputs) if _on_device(x)]
+        held = [n for n, state in enumerate(states) if _on_device(state)]
+        updates = {len(given) + place: recorded(found[n]) for place, n in enumerate(held) if found[n] is not states[n]}
+        given += [recorded(states[n]) for n in held]
+        places = {id(x): _Result(n, x.dtype) for n, x in enumerate(kept)}
+        self._results = tree.map_structure(lambda x: places.get(id(x), x), results)
+        self._variables = [variables[n] for n in held]
+        self._graph = eager.CompiledFunction(given, [recorded(x) for x in kept], updates)
 
     def run(self, data: list[Tensor]) -> Any:
-        """Dispatch the graph, give variables their new values, and return the results."""
-        inputs: dict[str, Any] = {}
-        for n, x in enumerate(data):
-            if f"x{n}" in self.graph.inputs and x.value is not None:
-                inputs[f"x{n}"] = x.value.on_device()
-        outputs: dict[str, Any] = {}
-        context = engine.context()
-        for n in self._updated:
-            if f"n{n}" in self._aliases:
-                outputs[f"n{n}"] = _own(self._variables[n])
-            else:
-                described = self.graph.outputs[f"n{n}"]
-                outputs[f"n{n}"] = context.create_tensor(described.shape, described.data_type, readable=True, writable=True)
-        for n, variable in enumerate(self._variables):
-            if f"v{n}" in self.graph.inputs:
-                inputs[f"v{n}"] = outputs[f"n{n}"] if f"n{n}" in self._aliases else _tensor(variable)
-        for n, x in enumerate(self._kept):
-            outputs[f"y{n}"] = context.create_tensor(x.shape, self.graph.outputs[f"y{n}"].data_type, readable=True)
-        context.dispatch(self.graph, inputs, outputs)
-        engine.compilation.dispatches += 1
-        for n in self._updated:
-            self._variables[n]._value = _stored(outputs[f"n{n}"], self._variables[n]._value.dtype)
-        results = {id(x): _stored(outputs[f"y{n}"], x.dtype) for n, x in enumerate(self._kept)}
-        return tree.map_structure(lambda x: results.get(id(x), x), self._results)
+        """Run the graph, which gives variables their new values, and return the results."""
+        given = [recorded(x) for x in data if _on_device(x)]
+        found = self._graph(*given, *[recorded(variable._value) for variable in self._variables])
+        return tree.map_structure(lambda x: Tensor(found[x.number], x.dtype) if isinstance(x, _Result) else x, self._results)
 
 
-def _stored(tensor: wn.MLTensor, dtype: str) -> Tensor:
-    """Return a tensor of the device as a tensor."""
-    return Tensor(Value.stored(tensor), dtype)
-
-
-def _tensor(variable: Any) -> wn.MLTensor:
-    return variable._value.value.on_device()
-
-
-def _own(variable: Any) -> wn.MLTensor:
-    """Return the memory of a variable, which nothing else reads: others that hold its present value keep that."""
-    tensor: Tensor = variable._value
-    value = tensor.value
-    assert value is not None
-    if sys.getrefcount(tensor) > _ALONE or sys.getrefcount(value) > _ALONE:
-        (copied,) = engine.record(("copy",), lambda builder, x: builder.identity(x), value)
-        engine.evaluate([copied])
-        variable._value = Tensor(copied, tensor.dtype)
-        return copied.on_device()
-    return value.on_device()
+def _on_device(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.value is not None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import engine
-from ..engine import Array, Value
+from webnn_wgpu import eager
+
 from .dtypes import HOST, STORAGE, canonical, is_float, numpy_dtype
 
 
@@ -18,16 +18,16 @@ class Tensor:
     Attributes:
         dtype: Keras's name of the data type.
         shape: the dimensions.
-        value: the recorded value. None if the elements are on the host alone.
+        value: the recorded tensor. None if the elements are on the host alone.
         array: the elements on the host, for complex numbers, strings and empty arrays.
     """
 
     __slots__ = ("__weakref__", "_keras_mask", "array", "dtype", "shape", "value")
     __array_priority__ = 1000
 
-    def __init__(self, value: Value | Array, dtype: str) -> None:
+    def __init__(self, value: eager.Tensor | Array, dtype: str) -> None:
         self.dtype, self.shape = dtype, tuple(value.shape)
-        self.value, self.array = (value, None) if isinstance(value, Value) else (None, value)
+        self.value, self.array = (value, None) if isinstance(value, eager.Tensor) else (None, value)
 
     if TYPE_CHECKING:  # the loops below define them
 
@@ -73,14 +73,14 @@ class Tensor:
     @property
     def unknown(self) -> bool:
         """Whether the numbers do not exist: a function is traced, or only shapes are computed."""
-        return self.value is not None and self.value.unknown
+        return self.value is not None and not self.value.known
 
     def numpy(self) -> Array:
         """Return the elements as an array of the host. The caller may change it."""
         if self.array is not None:
             return self.array.copy()
         assert self.value is not None
-        return np.array(self.value.numpy(), dtype=numpy_dtype(self.dtype))
+        return self.value.numpy().astype(numpy_dtype(self.dtype), copy=False)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         found = self.numpy()
@@ -203,22 +203,14 @@ def of_array(array: Any, dtype: str) -> Tensor:
         return Tensor(np.asarray(array).astype(numpy_dtype(dtype)), dtype)
     with np.errstate(all="ignore"):
         exact = np.asarray(array).astype(numpy_dtype(dtype))
-    return Tensor(Value.of(np.array(exact, dtype=STORAGE[dtype])), dtype)
-
-
-def scalar(number: float | int | bool, dtype: str) -> Tensor:
-    """Return a number that is part of the structure of programs: another number makes another graph."""
-    array = np.array(number).astype(numpy_dtype(dtype)).astype(STORAGE[dtype])
-    key = ("constant", array.dtype.str, array.tobytes())
-    (value,) = engine.record(key, lambda builder: builder.constant(array))
-    return Tensor(value, dtype)
+    return Tensor(eager.tensor(exact.astype(STORAGE[dtype])), dtype)
 
 
 def unknown(shape: Sequence[int], dtype: str) -> Tensor:
     """Return a tensor without numbers, for tracing."""
     if dtype in HOST or 0 in shape:
         return Tensor(np.zeros(tuple(shape), numpy_dtype(dtype)), dtype)
-    return Tensor(Value(tuple(shape), STORAGE[dtype]), dtype)
+    return Tensor(eager.placeholder(shape, STORAGE[dtype]), dtype)
 
 
 # Operators ---------------------------------------------------------------------------------------------------------
@@ -228,14 +220,17 @@ def _frozen(option: Any) -> Hashable:
     return tuple(_frozen(each) for each in option) if isinstance(option, list | tuple) else option
 
 
-def values(*tensors: Tensor) -> list[Value]:
-    """Return the recorded values of tensors on the device."""
-    found = [tensor.value for tensor in tensors]
-    assert all(value is not None for value in found), "a tensor of the host has no recorded value"
-    return [value for value in found if value is not None]
+def recorded(tensor: Tensor) -> eager.Tensor:
+    """Return the recorded tensor, which moves to the context that is in use."""
+    value = tensor.value
+    assert value is not None, "a tensor of the host has no recorded value"
+    if value.context is not eager.default_context():
+        again = eager.Variable if isinstance(value, eager.Variable) else eager.tensor
+        value = tensor.value = again(value.numpy())
+    return value
 
 
-def several(name: str, *tensors: Tensor, **options: Any) -> tuple[Value, ...]:
+def several(name: str, *tensors: Tensor, **options: Any) -> Sequence[eager.Tensor]:
     """Record a method of the builder by name. `ext.` is the prefix of the extension's."""
     place, _, method = name.rpartition(".")
 
@@ -243,7 +238,8 @@ def several(name: str, *tensors: Tensor, **options: Any) -> tuple[Value, ...]:
         return getattr(builder.ext if place else builder, method)(*operands, **options)
 
     key = (name, tuple(sorted((option, _frozen(chosen)) for option, chosen in options.items())))
-    return engine.record(key, call, *values(*tensors))
+    found = eager.apply(call, *map(recorded, tensors), key=key)
+    return [found] if isinstance(found, eager.Tensor) else found
 
 
 def call(name: str, *tensors: Tensor, dtype: str | None = None, **options: Any) -> Tensor:
@@ -259,7 +255,7 @@ def call(name: str, *tensors: Tensor, dtype: str | None = None, **options: Any) 
     return settle(value, dtype or tensors[0].dtype)
 
 
-def settle(value: Value, dtype: str) -> Tensor:
+def settle(value: eager.Tensor, dtype: str) -> Tensor:
     """Return a value of the storage type as a tensor, with its elements rounded or wrapped to the data type."""
     found = Tensor(value, dtype)
     if dtype == "bfloat16":
@@ -284,8 +280,7 @@ def listed(name: str, builder_inputs: Sequence[Tensor], **options: Any) -> Tenso
         return getattr(builder, name)(list(operands), **options)
 
     key = (name, "list", tuple(sorted((option, _frozen(chosen)) for option, chosen in options.items())))
-    (value,) = engine.record(key, add, *values(*builder_inputs))
-    return Tensor(value, builder_inputs[0].dtype)
+    return Tensor(eager.apply(add, *map(recorded, builder_inputs), key=key), builder_inputs[0].dtype)
 
 
 def cast(tensor: Tensor, dtype: str) -> Tensor:
@@ -317,7 +312,7 @@ def _as(tensor: Tensor, storage: str) -> Tensor:
 
 def zero_of(tensor: Tensor) -> Tensor:
     """Return a zero of the storage type of a tensor."""
-    return scalar(0, tensor.dtype)
+    return of_array(0, tensor.dtype)
 
 
 def stored_float(tensor: Tensor) -> bool:

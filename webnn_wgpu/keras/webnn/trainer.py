@@ -17,10 +17,10 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
-from .. import engine
-from ..engine import UnknownValueError
+from webnn_wgpu import eager
+
 from . import core
-from .step import CompiledFunction
+from .step import CompiledStep
 
 
 class WebNNTrainer(base_trainer.Trainer):
@@ -81,14 +81,14 @@ class WebNNTrainer(base_trainer.Trainer):
 
         def recorded(data: Any) -> Any:
             given = tree.map_structure(lambda x: x if x is None else core.convert_to_tensor(x), data)
-            with engine.tape():
+            with eager.tape():
                 found = step(given)
-                core.settle_variables()
+                eager.evaluate()
             return found
 
         if self.run_eagerly or not self.jit_compile:
             return recorded
-        compiled: list[CompiledFunction] = []
+        compiled: list[CompiledStep] = []
         failed: list[bool] = []
 
         def traced(data: Any) -> Any:
@@ -99,10 +99,10 @@ class WebNNTrainer(base_trainer.Trainer):
             if failed:
                 return recorded(data)
             if not compiled:
-                compiled.append(CompiledFunction(traced, self._step_variables(training)))
+                compiled.append(CompiledStep(traced, self._step_variables(training)))
             try:
                 return compiled[0](data)
-            except UnknownValueError as error:
+            except eager.UnknownValueError as error:
                 failed.append(True)
                 warnings.warn(f"The step of the model runs operator by operator: {error}", stacklevel=2)
                 return recorded(data)
