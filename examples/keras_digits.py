@@ -6,7 +6,7 @@ The digits are drawn: `digits.py`.
 import numpy as np
 from digits import SIZE, digits
 
-from webnn_wgpu import keras
+from webnn_wgpu import eager, keras
 
 
 def images(rng, count):
@@ -46,4 +46,5 @@ model.save("digits.keras")
 again = keras.models.load_model("digits.keras")
 same = np.array_equal(again.predict(held_out, verbose=0), model.predict(held_out, verbose=0))
 print(f"the stored model predicts the same: {same}")
-print(f"compiled graphs: {keras.compilation.graphs}, runs: {keras.compilation.dispatches}")
+statistics = eager.statistics(keras.context())
+print(f"compiled graphs: {statistics.compilations}, runs: {statistics.runs}")

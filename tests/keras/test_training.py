@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import webnn_wgpu as wn
 from webnn_wgpu import eager
 
 RNG = np.random.default_rng(3)
@@ -57,6 +58,56 @@ def test_a_step_is_one_graph_that_repeats(keras: Any) -> None:
     assert after.compilations == before.compilations
     # Four batches in each of two epochs and in the evaluation, and the reset of metrics before each of these.
     assert after.runs - before.runs <= 12 + 12
+
+
+def test_weights_keep_their_memory(keras: Any) -> None:
+    model = _linear(keras, "adam")
+    model.fit(X, Y, verbose=0)
+    weights = [variable._value.value for variable in (*model.trainable_variables, *model.optimizer.variables)]
+    memory = [weight.ml_tensor() for weight in weights]
+    model.fit(X, Y, verbose=0)
+    assert all(weight.ml_tensor() is each for weight, each in zip(weights, memory, strict=True))
+
+
+def test_a_value_that_a_step_asks_for_is_an_error_in_tracing_alone(keras: Any) -> None:
+    seen: list[float] = []
+
+    class Asking(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(2)
+
+        def call(self, inputs: Any) -> Any:
+            return self.dense(inputs)
+
+        def train_step(self, data: Any) -> Any:
+            loss = keras.ops.mean(keras.ops.square(self(data[0]) - data[1]))
+            weights = self.trainable_weights
+            self.optimizer.apply(keras.gradients(loss, weights), weights)
+            seen.append(float(loss))
+            return {"loss": loss}
+
+    model = Asking()
+    model.compile("sgd")
+    with pytest.warns(UserWarning, match="operator by operator: .*the value is not known"):
+        model.fit(X, Y, batch_size=24, epochs=3, shuffle=False, verbose=0)
+    assert len(seen) == 6
+    assert seen[-1] < seen[0]
+    with pytest.raises(eager.UnknownValueError, match="not known"):
+        keras.ops.convert_to_numpy(eager.placeholder((2,)) + 1)
+
+
+def test_a_model_moves_to_the_context_in_use(keras: Any) -> None:
+    model = _linear(keras, "adam")
+    model.fit(X, Y, verbose=0)
+    before, predicted = keras.context(), model.predict(X, verbose=0)
+    keras.use(wn.ml.create_context(backend="reference"))
+    assert keras.context() is not before
+    np.testing.assert_array_equal(model.predict(X, verbose=0), predicted)
+    model.fit(X, Y, verbose=0)
+    assert model.layers[0].kernel.value.value.context is keras.context()
+    keras.use(before)
+    assert not np.array_equal(model.predict(X, verbose=0), predicted)
 
 
 def test_values_that_are_kept_do_not_change_with_the_training(keras: Any) -> None:

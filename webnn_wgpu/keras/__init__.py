@@ -23,4 +23,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *dir(_keras)})
 
 
-__all__ = ["Compilation", "compilation", "context", "gradients", "use"]
+__all__ = ["context", "gradients", "use"]

@@ -43,10 +43,11 @@ class Variable(KerasVariable):
 
     def _direct_assign(self, value: Any) -> None:
         found = cast(value, self._dtype)
-        if found.value is None or self._value is None or self._value.value is None:
+        before: Tensor | None = self._value
+        if before is None or before.value is None:
             self._initialize(found)
         else:
-            recorded(self._value).assign(recorded(found))
+            recorded(before).assign(recorded(found))
 
     def _convert_to_tensor(self, value: Any, dtype: Any = None) -> Tensor:
         return convert_to_tensor(value, dtype=dtype)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from webnn_wgpu import eager
 
 from .dtypes import HOST, STORAGE, canonical, is_float, numpy_dtype
+
+Array: TypeAlias = NDArray[Any]
 
 
 class Tensor:
