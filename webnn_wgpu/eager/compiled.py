@@ -66,15 +66,15 @@ class CompiledFunction:
         given = [tensor.value for tensor in inputs]
         self._engine = engine = (given or wanted)[0].engine
         if any(value.engine is not engine for value in (*given, *wanted)):
-            raise _fail("tensors must belong to one context", repr(inputs))
+            raise _fail("tensors must belong to one context", got=repr(inputs))
         if any(not value.unknown or value.node is not None for value in given) or len(set(given)) < len(given):
-            raise _fail("inputs must be different placeholders", repr(inputs))
+            raise _fail("inputs must be different placeholders", got=repr(inputs))
         self._kinds = [value.kind for value in given]
         self._results = [value.kind for value in wanted]
         self._updated = tuple(updates)
         for index, tensor in updates.items():
             if tensor.value.kind is not self._kinds[index]:
-                raise _fail("a variable keeps its shape and data type", repr(tensor), str(self._kinds[index]))
+                raise _fail("a variable keeps its shape and data type", got=repr(tensor), allowed=str(self._kinds[index]))
         structure = Structure()
         for value in given:
             structure.visit(value)
@@ -105,7 +105,9 @@ class CompiledFunction:
         """
         engine = self._engine
         if len(tensors) != len(self._kinds):
-            raise _fail("there must be a tensor for each placeholder", f"{len(tensors)} tensors", str(len(self._kinds)))
+            raise _fail(
+                "there must be a tensor for each placeholder", got=f"{len(tensors)} tensors", allowed=str(len(self._kinds))
+            )
         # Recorded operations that read the variables come before their new values.
         engine.evaluate()
         leaves = [self._leaf(index, tensors) for index in range(len(tensors))]
@@ -127,9 +129,9 @@ class CompiledFunction:
         tensor, kind = tensors[index], self._kinds[index]
         value = tensor.value
         if value.engine is not self._engine or value.kind is not kind:
-            raise _fail("a tensor must be of its placeholder's kind and context", repr(tensor), str(kind))
+            raise _fail("a tensor must be of its placeholder's kind and context", got=repr(tensor), allowed=str(kind))
         if index in self._updated and not isinstance(tensor, Variable):
-            raise _fail("an argument with an update must be a variable", repr(tensor))
+            raise _fail("an argument with an update must be a variable", got=repr(tensor))
         if value.number is not None:
             value = self._engine.value_of(np.array(value.number, kind.numpy))
         if index in self._in_place:
@@ -143,5 +145,5 @@ class CompiledFunction:
         return value
 
 
-def _fail(rule: str, got: str, allowed: str = "") -> MLTypeError:
+def _fail(rule: str, *, got: str, allowed: str = "") -> MLTypeError:
     return MLTypeError(rule, operator="CompiledFunction", got=got, allowed=allowed)

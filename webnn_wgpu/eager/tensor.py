@@ -129,7 +129,7 @@ class Tensor:
 
     @property
     def known(self) -> bool:
-        """Whether the value exists or can be computed. It cannot for placeholders and their results."""
+        """Whether the value exists or can be computed. Placeholders and their results have none."""
         return not self.value.unknown
 
     # values -------------------------------------------------------------------------------------------------------

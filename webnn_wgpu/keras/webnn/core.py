@@ -33,7 +33,7 @@ class Variable(KerasVariable):
 
     def _initialize(self, value: Any) -> None:
         found = convert_to_tensor(value, dtype=self._dtype)
-        self._value = found if found.value is None else Tensor(eager.Variable(recorded(found)), found.dtype)
+        self._value: Tensor | None = found if found.value is None else Tensor(eager.Variable(recorded(found)), found.dtype)
 
     @property
     def value(self) -> Any:
@@ -43,7 +43,7 @@ class Variable(KerasVariable):
 
     def _direct_assign(self, value: Any) -> None:
         found = cast(value, self._dtype)
-        before: Tensor | None = self._value
+        before = self._value
         if before is None or before.value is None:
             self._initialize(found)
         else:
