@@ -14,7 +14,7 @@ from .engine import Engine
 from .operators import ops
 from .structure import Structure
 from .tensor import Tensor, Variable, data_type_of
-from .values import Kind, UnknownValueError, Value
+from .values import Array, Kind, UnknownValueError, Value
 
 
 def placeholder(shape: Sequence[int], dtype: npt.DTypeLike = "float32", *, context: MLContext | None = None) -> Tensor:
@@ -41,7 +41,7 @@ class CompiledFunction:
 
     Args:
         inputs: placeholders.
-        outputs: tensors that were computed from them. They keep the present values of other tensors that they read.
+        outputs: tensors that were computed from them. Present values of other tensors that they read become constants.
         updates: by the number of an input, the new value of the variable that calls give for it.
 
     Raises:
@@ -79,20 +79,17 @@ class CompiledFunction:
         for value in given:
             structure.visit(value)
         slots = [structure.visit(value) for value in wanted]
-        captured = structure.leaves[len(given) :]
-        for value in captured:
+        constants: dict[int, Array] = {}
+        for index, value in enumerate(structure.leaves[len(given) :], len(given)):
             if value.unknown:
                 raise UnknownValueError(
                     "outputs must depend on the placeholders that are inputs", operator="CompiledFunction", got=str(value.kind)
                 )
-            if value.number is None:
-                engine.ready(value)
-        # Tensors keep the values alive.
-        self._captured = [Tensor(value) for value in captured]
+            constants[index] = engine.read(value)
         read = {slot for instruction in structure.instructions for slot in instruction.inputs}
         in_place = [index if structure.slots[given[index]] in read else None for index in self._updated]
         self._in_place = frozenset(in_place)
-        self._program = engine.compile(structure, slots, [*[None] * len(outputs), *in_place])
+        self._program = engine.compile(structure, slots, [*[None] * len(outputs), *in_place], constants)
 
     def __call__(self, *tensors: Tensor) -> list[Tensor]:
         """Queue a run, give variables their new values, and return the outputs. The call does not wait for the device.
@@ -111,7 +108,7 @@ class CompiledFunction:
         # Recorded operations that read the variables come before their new values.
         engine.evaluate()
         leaves = [self._leaf(index, tensors) for index in range(len(tensors))]
-        memory = engine.run(self._program, [*leaves, *[tensor.value for tensor in self._captured]], self._results)
+        memory = engine.run(self._program, leaves, self._results)
         found: list[Tensor] = []
         for kind, held in zip(self._results, memory, strict=True):
             value = Value(engine, kind)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -227,10 +228,16 @@ class Engine:
             else:
                 value.node = None
 
-    def compile(self, structure: Structure, outputs: Sequence[int], aliases: Sequence[int | None]) -> Program:
+    def compile(
+        self,
+        structure: Structure,
+        outputs: Sequence[int],
+        aliases: Sequence[int | None],
+        constants: Mapping[int, Array] = MappingProxyType({}),
+    ) -> Program:
         """Return the program of a structure. The arguments are those of `Program`."""
         self._compilations += 1
-        return Program(self.context, structure, outputs, aliases)
+        return Program(self.context, structure, outputs, aliases, constants)
 
     def run(self, program: Program, leaves: Sequence[Value], kinds: Sequence[Kind]) -> list[Held]:
         """Queue a run of a program, and return the memory of the results. Leaves whose memory results take lose it.

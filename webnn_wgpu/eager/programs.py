@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from webnn_wgpu import MLContext, MLGraph, MLGraphBuilder, MLOperand, MLTensor
 
 from .pool import Held, Pool
 from .structure import Instruction, Structure, emit
-from .values import Kind, Number, Value
+from .values import Array, Kind, Number, Value
 
 
 class Program:
@@ -25,18 +26,28 @@ class Program:
         structure: the structure.
         outputs: the slots of the values to compute.
         aliases: for each output, the number of the leaf whose memory it takes, or None.
+        constants: by the number of a leaf, elements that are part of the graph.
 
     Attributes:
         aliases: for each output, the number of the leaf whose memory it takes, or None.
         builds: how many times the program was compiled.
     """
 
-    def __init__(self, context: MLContext, structure: Structure, outputs: Sequence[int], aliases: Sequence[int | None]) -> None:
-        self._context, self._outputs, self.aliases = context, outputs, aliases
+    def __init__(
+        self,
+        context: MLContext,
+        structure: Structure,
+        outputs: Sequence[int],
+        aliases: Sequence[int | None],
+        constants: Mapping[int, Array] = MappingProxyType({}),
+    ) -> None:
+        self._context, self._outputs, self.aliases, self._constants = context, outputs, aliases, constants
         self._instructions: Sequence[Instruction] = structure.instructions
         self._leaves = [(structure.slots[leaf], leaf.kind) for leaf in structure.leaves]
         self._numbers: dict[int, Number] = {
-            index: leaf.number for index, leaf in enumerate(structure.leaves) if leaf.number is not None
+            index: leaf.number
+            for index, leaf in enumerate(structure.leaves)
+            if leaf.number is not None and index not in constants
         }
         self._changing: dict[int, MLTensor] = {}
         self.builds = 0
@@ -99,8 +110,9 @@ class Program:
         builder = MLGraphBuilder(self._context)
         operands: dict[int, MLOperand] = {}
         for index, (slot, kind) in enumerate(self._leaves):
-            if index in self._numbers:
-                operands[slot] = constant(builder, kind, self._numbers[index])
+            fixed = self._constants.get(index, self._numbers.get(index))
+            if fixed is not None:
+                operands[slot] = constant(builder, kind, fixed)
             else:
                 operands[slot] = builder.input(str(index), kind.shape, kind.stored)
         known = {operand.value for operand in operands.values()}
@@ -119,9 +131,9 @@ class Program:
         return builder.build(outputs, aliases=aliases)
 
 
-def constant(builder: MLGraphBuilder, kind: Kind, number: Number) -> MLOperand:
-    """Return a scalar constant."""
-    return builder.constant(np.array(number, kind.numpy).astype(kind.stored))
+def constant(builder: MLGraphBuilder, kind: Kind, elements: Number | Array) -> MLOperand:
+    """Return elements as a constant."""
+    return builder.constant(np.array(elements, kind.numpy).astype(kind.stored))
 
 
 def _output(number: int) -> str:
