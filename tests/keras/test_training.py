@@ -72,14 +72,7 @@ def test_weights_keep_their_memory(keras: Any) -> None:
 def test_a_value_that_a_step_asks_for_is_an_error_in_tracing_alone(keras: Any) -> None:
     seen: list[float] = []
 
-    class Asking(keras.Model):
-        def __init__(self) -> None:
-            super().__init__()
-            self.dense = keras.layers.Dense(2)
-
-        def call(self, inputs: Any) -> Any:
-            return self.dense(inputs)
-
+    class Asking(keras.Sequential):
         def train_step(self, data: Any) -> Any:
             loss = keras.ops.mean(keras.ops.square(self(data[0]) - data[1]))
             weights = self.trainable_weights
@@ -87,7 +80,7 @@ def test_a_value_that_a_step_asks_for_is_an_error_in_tracing_alone(keras: Any) -
             seen.append(float(loss))
             return {"loss": loss}
 
-    model = Asking()
+    model = Asking([keras.layers.Input((4,)), keras.layers.Dense(2)])
     model.compile("sgd")
     with pytest.warns(UserWarning, match="operator by operator: .*the value is not known"):
         model.fit(X, Y, batch_size=24, epochs=3, shuffle=False, verbose=0)
