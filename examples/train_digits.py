@@ -32,36 +32,41 @@ def forward(b, p, inputs):
     }
 
 
-rng = np.random.default_rng(0)
-parameters = {
-    "filter1": train.he_normal([8, 1, 3, 3], rng, fan_in=9),
-    "bias1": np.zeros(8),
-    "filter2": train.he_normal([16, 8, 3, 3], rng, fan_in=72),
-    "bias2": np.zeros(16),
-    "weight": train.glorot_uniform([144, 10], rng),
-    "bias": np.zeros(10),
-}
-inputs = {
-    "pictures": {"dataType": "float32", "shape": [BATCH, 1, SIZE, SIZE]},
-    "labels": {"dataType": "int32", "shape": [BATCH]},
-}
-schedule = train.CosineSchedule(initial=0.03, steps=STEPS)
-context = wn.ml.create_context()
+def initial(rng):
+    """Return the initial parameters by name."""
+    return {
+        "filter1": train.he_normal([8, 1, 3, 3], rng, fan_in=9),
+        "bias1": np.zeros(8),
+        "filter2": train.he_normal([16, 8, 3, 3], rng, fan_in=72),
+        "bias2": np.zeros(16),
+        "weight": train.glorot_uniform([144, 10], rng),
+        "bias": np.zeros(10),
+    }
 
-with train.Step(context, forward, parameters, train.Adam(learning_rate=schedule), inputs=inputs) as step:
-    for number in range(STEPS):
-        pictures, labels = digits(rng, BATCH)
-        results = step({"pictures": pictures, "labels": labels})
-        if number % 40 == 0 or number == STEPS - 1:
-            print(f"step {number + 1}: loss {results['loss']:.2f}, accuracy {results['accuracy']:.2f}")
-    print(step)
-    step.save("digits.safetensors")
-    trained = step.parameters()
 
-# The trained network as a graph of its own, with the weights as constants.
-builder = wn.MLGraphBuilder(context)
-weights = {name: builder.constant(array) for name, array in trained.items()}
-graph = builder.build({"scores": scores(builder, weights, builder.input("pictures", [500, 1, SIZE, SIZE], "float32"))})
-pictures, labels = digits(np.random.default_rng(1), 500)
-found = context.compute(graph, {"pictures": pictures})["scores"].argmax(1)
-print(f"held-out accuracy {(found == labels).mean():.3f}")
+if __name__ == "__main__":
+    rng = np.random.default_rng(0)
+    inputs = {
+        "pictures": {"dataType": "float32", "shape": [BATCH, 1, SIZE, SIZE]},
+        "labels": {"dataType": "int32", "shape": [BATCH]},
+    }
+    schedule = train.CosineSchedule(initial=0.03, steps=STEPS)
+    context = wn.ml.create_context()
+
+    with train.Step(context, forward, initial(rng), train.Adam(learning_rate=schedule), inputs=inputs) as step:
+        for number in range(STEPS):
+            pictures, labels = digits(rng, BATCH)
+            results = step({"pictures": pictures, "labels": labels})
+            if number % 40 == 0 or number == STEPS - 1:
+                print(f"step {number + 1}: loss {results['loss']:.2f}, accuracy {results['accuracy']:.2f}")
+        print(step)
+        step.save("digits.safetensors")
+        trained = step.parameters()
+
+    # The trained network as a graph of its own, with the weights as constants.
+    builder = wn.MLGraphBuilder(context)
+    weights = {name: builder.constant(array) for name, array in trained.items()}
+    graph = builder.build({"scores": scores(builder, weights, builder.input("pictures", [500, 1, SIZE, SIZE], "float32"))})
+    pictures, labels = digits(np.random.default_rng(1), 500)
+    found = context.compute(graph, {"pictures": pictures})["scores"].argmax(1)
+    print(f"held-out accuracy {(found == labels).mean():.3f}")
