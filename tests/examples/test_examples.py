@@ -7,7 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from tests.optional import TFLITE
 from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
@@ -67,6 +69,19 @@ EXPECTED = {
         r"(step (1|41|81|120): loss \d\.\d\d, accuracy \d\.\d\d\n){4}Step\(Adam, 2698 weights, 120 steps\)\n"
         r"held-out accuracy (0\.9[5-9]\d|1\.000)\n"
     ),
+    "train_text.py": (
+        r"(step (1|51|101|151): loss \d\.\d\d\n){4}step 200: loss 0\.\d\d\nStep\(AdamW, \d+ weights, 200 steps\)\n"
+        r"Apache License V.{48}\n"
+    ),
+    "train_sentence_head.py": (
+        r"step 1: loss 1\.\d\d, accuracy 0\.\d\d\n(step (21|41|60): loss 0\.\d\d, accuracy 1\.00\n){3}"
+        r"How long .* -> kitchen \(0\.\d\d\)\nIs this .* -> travel \(0\.\d\d\)\nThe moons .* -> space \(0\.\d\d\)\n"
+    ),
+    "train_and_export.py": (
+        r"loss 0\.2\d -> 0\.0\d\ndisk\.onnx \[\[(?P<inside>0\.9\d+)\]\]\n"
+        r"disk\.webnn \[\[(?P=inside)\]\]\npage \[\[(?P=inside)\]\]\n"
+    ),
+    "style_picture.py": r"step 1: style 0\.1\d{3}\n(step (41|81): style 0\.00\d\d\n){2}step 120: style 0\.000\d\n",
     "keras_digits.py": (
         r"Epoch 1/2\n60/60 - .* accuracy: .* loss: .*\nEpoch 2/2\n60/60 - .*\n"
         r"held-out pictures: loss 0\.\d\d, accuracy (0\.9[6-9]\d|1\.000)\n"
@@ -80,6 +95,8 @@ EXPECTED = {
     ),
 }
 HELPERS = {"digits.py", "models.py"}
+ENCODER = ("sentence_encoder.py", "train_sentence_head.py")
+"""Examples that need the weights of the sentence encoder."""
 SHARED = ("tflite_keyword_spotting.py", "tflite_object_boxes.py")
 """Examples that run models of the optional data."""
 
@@ -90,7 +107,7 @@ def test_every_example_has_its_output_here(repository: Path) -> None:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_example(name: str, repository: Path, tmp_path: Path, programs: Programs) -> None:
-    if name == "sentence_encoder.py":
+    if name in ENCODER:
         try:
             SentenceEncoder.find_model_dir()
         except FileNotFoundError as error:
@@ -100,6 +117,33 @@ def test_example(name: str, repository: Path, tmp_path: Path, programs: Programs
     if name == "tflite_delegate.py" and find_spec("ai_edge_litert") is None:
         pytest.skip("the example needs ai-edge-litert")
     check(name, programs.run([repository / "examples" / name], folder=tmp_path))
+
+
+OFF_SCREEN = """
+import os, runpy, sys
+os.environ["RENDERCANVAS_FORCE_OFFSCREEN"] = "1"
+example = sys.argv.pop(1)
+runpy.run_path(example, run_name="__main__")
+"""
+
+
+def test_a_window_shows_the_same_steps(repository: Path, tmp_path: Path, programs: Programs) -> None:
+    name = "style_picture.py"
+    pictures: list[np.ndarray] = []
+    for program in ([], ["-c", OFF_SCREEN]):
+        options = ["--window"] if program else []
+        check(name, programs.run([*program, repository / "examples" / name, *options], folder=tmp_path))
+        with Image.open(tmp_path / "style.png") as picture:
+            pictures.append(np.asarray(picture, np.float32))
+    assert abs(pictures[0] - pictures[1]).mean() < 1
+    assert pictures[0].std() > 30
+
+
+def test_the_guide_shows_the_program_that_trains_and_exports(repository: Path) -> None:
+    program = (repository / "examples" / "train_and_export.py").read_text("utf-8")
+    _, _, code = program.partition('"""\n\n')
+    assert f"```python\n{code}```\n" in (repository / "docs" / "guides" / "training.md").read_text("utf-8")
+    assert sum(bool(line.strip()) for line in code.splitlines()) <= 30
 
 
 LIMITED = """
@@ -124,7 +168,7 @@ runpy.run_path(example, run_name="__main__")
 
 
 @pytest.mark.repeats
-@pytest.mark.parametrize("name", sorted(set(EXPECTED) - {"sentence_encoder.py"}))
+@pytest.mark.parametrize("name", sorted(set(EXPECTED) - set(ENCODER)))
 def test_example_on_a_device_with_default_limits_and_no_features(
     name: str, repository: Path, tmp_path: Path, programs: Programs
 ) -> None:

@@ -45,7 +45,7 @@ def torch_losses(weights: dict[str, torch.Tensor], rate: float, losses: Iterator
     found: list[float] = []
     for loss in losses:
         optimizer.zero_grad()
-        loss.backward()  # pyright: ignore[reportUnknownMemberType]: torch leaves it untyped
+        loss.backward()
         optimizer.step()
         found.append(loss.item())
     return found
@@ -175,14 +175,14 @@ def by_eager_tensors(context: wn.MLContext, batches: list[Batch], held_out: Batc
 
 
 def by_keras(context: wn.MLContext, batches: list[Batch], held_out: Batch) -> tuple[list[float], Array]:
-    """As `by_torch`, on Keras's `fit`, whose losses are the means of epochs."""
+    """As `by_torch`, on Keras's `fit`, whose losses are the means of epochs. Its Adam has a larger epsilon."""
     library: Any = keras
     library.use(context)
     layers = library.layers
     model = library.Sequential([layers.Input((SIZE, SIZE, 1))])
     for filters in (8, 16):
         model.add(layers.Conv2D(filters, 3, padding="same", activation="relu"))
-        model.add(layers.AveragePooling2D())
+        model.add(layers.AveragePooling2D(2))
     model.add(layers.Flatten())
     model.add(layers.Dense(10))
     model.set_weights(last_channels(initial(np.random.default_rng(0))))
