@@ -164,7 +164,8 @@ def compare(
         if rounding > 0.01 * change + 1e-6 * size:
             tally["steps that float32 cannot tell"] += 1
             return
-        allowed = 64 * rounding + 2e-4 * change + 1e-6 * size + 1e-7
+        # Terms of a sum that cancel leave the rounding of each, which the reference, that rounds once, does not have.
+        allowed = 64 * rounding + 2e-4 * change + 1e-6 * size + 4e-6
         off = float(np.max(np.abs(array - exact[name]), initial=0.0))
         assert off <= allowed, f"{name} is off by {off:.3g} of {change:.3g}, not within {allowed:.3g}"
     tally["steps"] += 1

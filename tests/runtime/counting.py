@@ -1,4 +1,4 @@
-"""Counts calls of wgpu-native's C functions, whichever of wgpu's two doors they go through."""
+"""Counts calls of wgpu-native's C functions and the bytes they move, whichever of wgpu's two doors they go through."""
 
 from __future__ import annotations
 
@@ -32,9 +32,13 @@ HOST_COPIES = (
 """Every way that data has between the host and the device, in either direction."""
 
 
+BYTES_UP, BYTES_DOWN = "bytes written to buffers", "bytes of mapped buffers"
+"""What is counted besides calls."""
+
+
 @contextmanager
 def counted() -> Iterator[Counter[str]]:
-    """Count the calls of the functions above while the block runs."""
+    """Count the calls of the functions above, and the bytes of buffers they write or map, while the block runs."""
     calls: Counter[str] = Counter()
     names = (*CREATING, *ONE_SHOT, *HOST_COPIES)
     doors: list[dict[str, Any]] = [vars(libf), vars(lib)]
@@ -44,6 +48,10 @@ def counted() -> Iterator[Counter[str]]:
         def call(*args: Any) -> Any:
             # A write of no bytes copies nothing: a device is asked so whether it is still there.
             calls[name] += name != "wgpuQueueWriteBuffer" or bool(args[-1])
+            if name == "wgpuQueueWriteBuffer":
+                calls[BYTES_UP] += int(args[-1])
+            elif name == "wgpuBufferMapAsync":
+                calls[BYTES_DOWN] += int(args[3])
             return function(*args)
 
         return call

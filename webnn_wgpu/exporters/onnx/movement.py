@@ -75,6 +75,9 @@ def _pad(call: OnnxCall) -> OnnxValue:
         raise call.refuse(f"there is no padding '{mode}'")
     operand = call.given[0]
     amounts = [*call.attrs["beginning_padding"], *call.attrs["ending_padding"]]
+    if not amounts:
+        # Readers refuse a Pad of a scalar, whose amounts have no elements.
+        return call.node("Identity", operand, shape=call.shape)
     value = call.scalar(call.attrs["value"], operand, "value") if mode == "constant" else None
     return call.node("Pad", operand, call.ints(amounts, "amounts"), value, shape=call.shape, mode=MODES[mode])
 
