@@ -162,6 +162,24 @@ def test_models_become_graph_files_and_onnx_again(model: Any, tmp_path: Path, re
     assert_close(run(onnx.load(tmp_path / "again.onnx"), feeds), expected)
 
 
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflection"])
+def test_a_pad_of_a_scalar_is_read_again(tmp_path: Path, reference: wn.MLContext, mode: Any) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input("x", {"dataType": "float32", "shape": []})
+    builder.build({"y": builder.pad(x, [], [], mode=mode)}).save(tmp_path / "g.onnx")
+    with wn.load(tmp_path / "g.onnx", reference) as model:
+        assert model.run({"x": np.float32(3)})["y"] == 3
+
+
+def test_gelu_of_large_numbers_is_exported_without_an_overflow(tmp_path: Path, reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    graph = builder.build({"y": builder.gelu(builder.input("x", {"dataType": "float32", "shape": [3]}))})
+    x = np.float32([3e38, -3e38, 1])
+    graph.save(tmp_path / "g.onnx", opset=18)
+    with wn.load(tmp_path / "g.onnx", reference) as model:
+        np.testing.assert_allclose(model.run({"x": x})["y"], reference.compute(graph, {"x": x})["y"], rtol=1e-6)
+
+
 def test_external_data_and_determinism(tmp_path: Path, reference: wn.MLContext) -> None:
     builder = wn.MLGraphBuilder(reference)
     x = builder.input("x", {"dataType": "float32", "shape": [4, 64]})

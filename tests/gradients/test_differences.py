@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+import webnn_wgpu as wn
 from tests.gradients.catalog import STRAIGHT_THROUGH, gradient_calls, operands_of, padded
+from tests.random_graphs.check import check_graph
+from webnn_wgpu.api.internals import graph_of
+from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops.interfaces.family import Family
 from webnn_wgpu.testing import check_gradients
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
     from tests.kernels.operators import Call
     from webnn_wgpu.api.builder import MLGraphBuilder
     from webnn_wgpu.api.operand import MLOperand
+    from webnn_wgpu.runtime.device import Device
 
 CALLS: dict[str, list[Call]] = {}
 for found in gradient_calls():
@@ -37,6 +42,26 @@ def test_gradients_agree_with_central_differences(name: str) -> None:
             )
 
         check_gradients(build, [array for array in arrays if array is not None], together=True, **precision)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_gradients_on_a_device_are_those_of_the_reference(profile_device: Device, name: str) -> None:
+    reference = wn.ml.create_context(backend="reference")
+    for call in map(padded, CALLS[name]):
+        given = {str(i): array for i, array in enumerate(operands_of(call)) if array is not None}
+        # The reference takes what the graph has: float32.
+        feeds = {n: array.astype(np.float32) if array.dtype.kind == "f" else array for n, array in given.items()}
+        builder = wn.MLGraphBuilder(reference)
+        operands: dict[str, MLOperand] = {
+            n: builder.input(n, {"dataType": str(array.dtype), "shape": array.shape})  # type: ignore[typeddict-item]
+            for n, array in feeds.items()
+        }
+        made = builder._operator(call.name, [operands.get(str(i)) for i in range(len(call.inputs))], call.attrs, call.what)
+        results = [operand for operand in made if operand.data_type in FLOATS]
+        sources = [operand for operand in operands.values() if operand.data_type in FLOATS]
+        found = builder.gradients(results, sources)
+        graph = graph_of(builder, {f"gradient {i}": builder.identity(operand) for i, operand in enumerate(found)})
+        check_graph(profile_device, graph, {n: array for n, array in feeds.items() if n in graph.inputs})
 
 
 def test_every_differentiable_operator_has_calls() -> None:

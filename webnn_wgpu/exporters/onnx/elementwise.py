@@ -242,7 +242,8 @@ def _gelu(call: OnnxCall) -> OnnxValue:
         return call.node("Gelu", operand)
     scaled = call.node("Div", operand, call.scalar(math.sqrt(2), operand, "root"))
     raised = call.node("Add", call.node("Erf", scaled), call.scalar(1, operand, "one"))
-    return call.node("Mul", call.node("Mul", operand, raised), call.scalar(0.5, operand, "half"))
+    # Half of it first: twice the largest numbers is infinite.
+    return call.node("Mul", call.node("Mul", operand, call.scalar(0.5, operand, "half")), raised)
 
 
 @writes("prelu")
