@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import webnn_wgpu as wn
 from webnn_wgpu.exporters.standard import standard
@@ -34,3 +35,15 @@ def test_a_graph_of_standard_operators_stays_the_same_object() -> None:
         builder = wn.MLGraphBuilder(context)
         graph = builder.build({"y": builder.relu(builder.input("x", [2], "float32"))})
         assert standard(graph, context) is graph
+
+
+@pytest.mark.parametrize(("begin", "end"), [(3, 0), (0, 5), (2, 2), (7, 4), (1, 1)])
+def test_symmetric_pads_may_be_larger_than_what_they_mirror(begin: int, end: int) -> None:
+    reference = wn.ml.create_context(backend="reference")
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input("x", {"dataType": "float32", "shape": [2, 2]})
+    graph = builder.build({"y": builder.pad(x, [0, begin], [1, end], mode="symmetric")})
+    again = standard(graph, reference)
+    array = np.float32([[1, 2], [3, 4]])
+    found = reference.compute(again, {"x": array})["y"]
+    assert np.array_equal(found, np.pad(array, [(0, 1), (begin, end)], mode="symmetric"))

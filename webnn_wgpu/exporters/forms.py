@@ -42,14 +42,21 @@ def _softplus(c: Composing) -> list[MLOperand]:
 def _symmetric_pad(c: Composing) -> list[MLOperand]:
     b, x = c.builder, c.operand()
     for axis, (begin, end) in enumerate(zip(c.attrs["beginning_padding"], c.attrs["ending_padding"], strict=True)):
-        size, shape = x.shape[axis], list(x.shape)
-        parts = [x]
-        if begin:
-            first = b.slice(x, [0] * len(shape), [begin if i == axis else n for i, n in enumerate(shape)])
-            parts.insert(0, b.reverse(first, axes=[axis]))
-        if end:
-            starts = [size - end if i == axis else 0 for i in range(len(shape))]
-            last = b.slice(x, starts, [end if i == axis else n for i, n in enumerate(shape)])
-            parts.append(b.reverse(last, axes=[axis]))
+        parts = [*_mirrored(c, x, axis, begin, before=True)[::-1], x, *_mirrored(c, x, axis, end, before=False)]
         x = b.concat(parts, axis) if len(parts) > 1 else x
     return [x if x is not c.operand() else b.identity(x)]
+
+
+def _mirrored(c: Composing, x: MLOperand, axis: int, amount: int, *, before: bool) -> list[MLOperand]:
+    """Return what continues an axis, from the nearest part on: the operand reversed, then as it is, and so on."""
+    b, size = c.builder, x.shape[axis]
+    parts: list[MLOperand] = []
+    while amount:
+        count = min(amount, size)
+        block = x if len(parts) % 2 else b.reverse(x, axes=[axis])
+        if count < size:
+            starts = [size - count if before and i == axis else 0 for i in range(len(x.shape))]
+            block = b.slice(block, starts, [count if i == axis else n for i, n in enumerate(x.shape)])
+        parts.append(block)
+        amount -= count
+    return parts
