@@ -14,6 +14,8 @@ from webnn_wgpu.ops.interfaces.family import Family
 from webnn_wgpu.reference import interpret
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import webnn_wgpu as wn
     from webnn_wgpu.ir.graph import Array, Graph
 
@@ -28,14 +30,18 @@ LEFT_OUT = {
 OPERATORS = sorted(name for name in DRAWERS if OPS[name].gradient is not None and name not in LEFT_OUT)
 
 
-def differentiable_graph(seed: str) -> tuple[Graph, dict[str, Array]] | None:
+def differentiable_graph(
+    seed: str, operators: Sequence[str] = OPERATORS, calls: tuple[int, int] = (4, 9)
+) -> tuple[Graph, dict[str, Array]] | None:
     """Return the graph of a seed and what to feed it.
 
-    None stands for a graph that has no float input, has an operator without a slope, or whose values are not all finite:
-    gradients there are 0 times infinity.
+    None stands for a graph that has no float input or output, has an operator without a slope, or whose values are not all
+    finite: gradients there are 0 times infinity.
     """
-    graph, feeds = draw_graph(Seeded(seed), OPERATORS, ("float32",), (4, 9))
-    if any(node.op in LEFT_OUT for node in graph.nodes) or not any(array.dtype.kind == "f" for array in feeds.values()):
+    graph, feeds = draw_graph(Seeded(seed), operators, ("float32",), calls)
+    given = any(array.dtype.kind == "f" for array in feeds.values())
+    made = any(graph.values[value].type.data_type == "float32" for value in graph.outputs.values())
+    if any(node.op in LEFT_OUT for node in graph.nodes) or not given or not made:
         return None
     with np.errstate(all="ignore"):
         results = interpret(replace(graph, outputs={str(v): v for v in graph.values}), feeds).values()

@@ -1,0 +1,71 @@
+"""Gradients of every operator with random options, and of tensors of every rank, agree with central differences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.gradients.drawn import OPERATORS, differentiable_graph, rebuilt
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.testing import check_gradients
+
+if TYPE_CHECKING:
+    import webnn_wgpu as wn
+
+CASES = 6
+MOST_SEEDS = 120
+
+ANY_RANK = [name for name in OPERATORS if OPS[name].elementwise or name.startswith("reduce")]
+DIMENSIONS = (2, 1, 3, 1, 2, 2)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_gradients_with_random_options_agree_with_central_differences(name: str) -> None:
+    found = 0
+    for seed in range(MOST_SEEDS):
+        with np.errstate(all="ignore"):
+            drawn = differentiable_graph(f"case:{name}:{seed}", [name], (1, 2))
+        if drawn is None or not any(node.op == name for node in drawn[0].nodes):
+            continue
+        graph, feeds = drawn
+        found += 1
+        # Zeros and equal numbers, of which some are drawn, are corners.
+        rng = np.random.default_rng(seed)
+        moved = [
+            array + 1e-3 * rng.standard_normal(array.shape).astype(array.dtype) if array.dtype.kind == "f" else array
+            for array in (feeds[each] for each in graph.inputs)
+        ]
+        with np.errstate(all="ignore"):
+            check_gradients(
+                lambda builder, *given, graph=graph: rebuilt(
+                    graph, builder, dict(zip(graph.inputs.values(), given, strict=True))
+                ),
+                moved,
+                together=True,
+                step=1e-6,
+                tolerance=1e-4,
+            )
+        if found == CASES:
+            return
+    raise AssertionError(f"{found} cases of {name} in {MOST_SEEDS} graphs")
+
+
+@pytest.mark.parametrize("rank", range(len(DIMENSIONS) + 1))
+def test_gradients_of_every_rank_agree_with_central_differences(rank: int) -> None:
+    rng = np.random.default_rng(rank)
+    checked = 0
+    for name in ANY_RANK:
+        operands = OPS[name].operands
+        if len(operands) > 2 or OPS[name].variadic:
+            continue
+        # Between 0.2 and 0.9 every operator has a slope.
+        arrays = [rng.uniform(0.2, 0.9, DIMENSIONS[:rank]).astype(np.float32) for _ in operands]
+
+        def build(builder: wn.MLGraphBuilder, *given: wn.MLOperand, name: str = name) -> list[wn.MLOperand]:
+            return builder._operator(name, list(given), {}, "")
+
+        check_gradients(build, arrays, step=1e-6, tolerance=1e-4)
+        checked += 1
+    assert checked >= 30
