@@ -35,8 +35,7 @@ def differentiable_graph(
 ) -> tuple[Graph, dict[str, Array]] | None:
     """Return the graph of a seed and what to feed it.
 
-    None stands for a graph that has no float input or output, has an operator without a slope, or whose values are not all
-    finite: gradients there are 0 times infinity.
+    None stands for a graph without a float input or output, with an operator that has no slope, or with infinities and NaN.
     """
     graph, feeds = draw_graph(Seeded(seed), operators, ("float32",), calls)
     given = any(array.dtype.kind == "f" for array in feeds.values())

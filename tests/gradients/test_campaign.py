@@ -78,7 +78,7 @@ class Case:
         return rebuilt(self.graph, b, given | {value: inputs[name] for name, value in self.inputs.items()})
 
     def loss(self, b: wn.MLGraphBuilder, parameters: Any, inputs: Any) -> wn.MLOperand:
-        """Return a loss that stays small, and whose slope nowhere vanishes."""
+        """Return a small loss with a slope everywhere."""
         floats = [o for o in self.outputs(b, parameters, inputs) if o.data_type == "float32"]
         first, *others = (b.reduce_mean(b.softsign(operand)) for operand in floats)
         for each in others:

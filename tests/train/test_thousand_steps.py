@@ -17,7 +17,7 @@ from tests.train import networks
 from webnn_wgpu import eager, train
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Mapping
     from contextlib import AbstractContextManager
 
     import webnn_wgpu as wn
@@ -38,7 +38,7 @@ Y = (X @ RNG.standard_normal((8, 1))).astype(np.float32)
 
 
 @contextmanager
-def compiled(context: wn.MLContext) -> Iterator[Callable[[], float]]:
+def compiled(context: wn.MLContext) -> Generator[Callable[[], float]]:
     """A step of a small transformer."""
     inputs = networks.batch_of(length=8, batch=2)
     sizes = networks.parameters(layers=1, width=16, length=8, vocabulary=12)
@@ -49,7 +49,7 @@ def compiled(context: wn.MLContext) -> Iterator[Callable[[], float]]:
 
 
 @contextmanager
-def eagerly(context: wn.MLContext) -> Iterator[Callable[[], float]]:
+def eagerly(context: wn.MLContext) -> Generator[Callable[[], float]]:
     """A loop over eager operators, with momentum."""
     weight, momentum = (eager.Variable(np.zeros((8, 1), np.float32), context=context) for _ in range(2))
 
@@ -65,7 +65,7 @@ def eagerly(context: wn.MLContext) -> Iterator[Callable[[], float]]:
 
 
 @contextmanager
-def minimizing(context: wn.MLContext) -> Iterator[Callable[[], float]]:
+def minimizing(context: wn.MLContext) -> Generator[Callable[[], float]]:
     """TensorFlow.js's loop."""
     kernel, bias = tf.variable(np.zeros((8, 1), np.float32)), tf.variable(np.zeros(1, np.float32))
     optimizer = tf.train.adam(0.01)
@@ -85,7 +85,7 @@ def minimizing(context: wn.MLContext) -> Iterator[Callable[[], float]]:
 
 
 @contextmanager
-def with_keras(context: wn.MLContext) -> Iterator[Callable[[], float]]:
+def with_keras(context: wn.MLContext) -> Generator[Callable[[], float]]:
     """Keras's loop over batches."""
     if find_spec("keras") is None:
         pytest.skip("the extra `keras` is not installed")
@@ -132,7 +132,7 @@ def test_a_thousand_steps_move_batches_and_scalars_and_keep_no_memory(
                 losses = [step() for _ in range(STEPS)]
             gc.collect()
             grown = resident_bytes() - resident
-            found = {
+            found: dict[str, Any] = {
                 "bytes up": calls[BYTES_UP] / STEPS,
                 "bytes down": calls[BYTES_DOWN] / STEPS,
                 "grown": grown,

@@ -48,7 +48,7 @@ def _symmetric_pad(c: Composing) -> list[MLOperand]:
 
 
 def _mirrored(c: Composing, x: MLOperand, axis: int, amount: int, *, before: bool) -> list[MLOperand]:
-    """Return what continues an axis, from the nearest part on: the operand reversed, then as it is, and so on."""
+    """Return the parts beside an end of an axis, the nearest first: the operand reversed and as it is in turn."""
     b, size = c.builder, x.shape[axis]
     parts: list[MLOperand] = []
     while amount:
