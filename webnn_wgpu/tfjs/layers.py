@@ -96,6 +96,9 @@ class LayersModel:
     def get_layer(self, name: str) -> LayerInfo:
         """Return a layer by name.
 
+        Args:
+            name: the name of the layer.
+
         Raises:
             MLTypeError: the model has no such layer.
         """
@@ -113,6 +116,9 @@ class LayersModel:
 
     def set_weights(self, weights: Mapping[str, Any]) -> None:
         """Replace weights by name.
+
+        Args:
+            weights: float32 arrays by the names of the file. Other weights stay.
 
         Raises:
             MLTypeError: an unknown name, or another shape.
@@ -136,7 +142,11 @@ class LayersModel:
         self._predictor.forget()
 
     def width(self, number: int) -> int:
-        """Return the last size of an output."""
+        """Return the last size of an output.
+
+        Args:
+            number: the place of the output in `outputs`.
+        """
         with ml.create_context(backend="reference") as context:
             b = MLGraphBuilder(context)
             weights = {n: b.input(f"weight/{n}", a.shape, str(a.dtype)) for n, a in self._weights.items()}  # pyright: ignore[reportArgumentType]
@@ -198,6 +208,10 @@ class LayersModel:
 
     def arrays(self, given: Batch, what: str = "x") -> list[Array]:
         """Return a batch as one array for each input.
+
+        Args:
+            given: an array, a list of an array for each input, or arrays by name.
+            what: the name of the argument in messages.
 
         Raises:
             MLTypeError: missing inputs, shapes that do not fit, or batches of different sizes.
@@ -311,6 +325,10 @@ class LayersModel:
 
     def train_on_batch(self, x: Batch, y: Any) -> dict[str, float]:
         """Train the model with one batch and return the loss and the metrics.
+
+        Args:
+            x: as for `predict`.
+            y: as for `fit`.
 
         Raises:
             InvalidStateError, MLTypeError, NotSupportedError: as `fit` does.

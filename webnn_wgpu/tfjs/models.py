@@ -21,6 +21,9 @@ def load_layers_model(path: str | os.PathLike[str], context: MLContext | None = 
         path: the path of `model.json`.
         context: where to run. None is the default context.
 
+    Returns:
+        The model, with the weights of the file.
+
     Raises:
         FileNotFoundError: no such file.
         NotSupportedError: not a layers model, or a broken one. The message has the file and the culprit.
@@ -44,6 +47,9 @@ def load_graph_model(path: str | os.PathLike[str], context: MLContext | None = N
         path: the path of `model.json`.
         context: where to run. None is the default context.
         options: options of `webnn_wgpu.load`.
+
+    Returns:
+        The model, which predicts.
 
     Raises:
         FileNotFoundError: no such file.
