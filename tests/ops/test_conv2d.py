@@ -241,6 +241,18 @@ def test_more_workgroups_than_one_dimension_holds(device: Device) -> None:
     check_op(device, "conv2d", inputs, case.attrs("nhwc"), constants={1}, forced={"conv2d": "implicit"})
 
 
+@VARIANT
+@LAYOUT
+def test_images_may_be_constants(device: Device, variant: str, layout: str) -> None:
+    # Gradients of sums convolve constants. Pixels that are packed into a texture are the columns of a matrix, whatever their rows.
+    rng = np.random.default_rng(14)
+    wide = (Case(2, 1, 20, 12, (12, 12), (1, 1)),) if variant == "pointwise" else ()
+    for case in (*cases(variant), *wide):
+        inputs = case.operands(rng, "conv2d", layout)
+        constants = {0, 1} if variant == "winograd" else {0}
+        check_op(device, "conv2d", inputs, case.attrs(layout), constants=constants, forced={"conv2d": variant})
+
+
 @LAYOUT
 def test_many_channels_wrap_in_the_texture(device: Device, layout: str) -> None:
     rng = np.random.default_rng(8)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from ..core.data_types import DATA_TYPES
-from ..kernels.packing import Chain, Columns, Transposed
+from ..kernels.packing import Chain, Columns, Permuted, Transposed
 from ..kernels.spec import KernelCall, Operand, Packed, Packing, Temp
 from ._def import Lowering
 from ._shapes import strides_of
@@ -78,12 +78,21 @@ def is_constant(low: Lowering, operand: Operand) -> bool:
     return isinstance(operand, Packed) or (isinstance(operand, int) and low.is_constant(operand))
 
 
-def packed(operand: Operand, packing: Packing) -> Packed:
-    """Return an operand with a packing. A packed operand receives the packing on top of its own."""
-    if isinstance(operand, Packed):
-        return Packed(operand.value, Chain(operand.packing, packing))
-    assert isinstance(operand, int)
-    return Packed(operand, packing)
+def packed(low: Lowering, factor: Factor, packing: Packing) -> Packed:
+    """Return a constant factor with a packing of its matrices. A packed operand receives the packing on top of its own.
+
+    Packings take the matrices from the dimensions of the array. A constant whose dimensions are others than the factor's, such
+    as the image of a pointwise convolution, is therefore reshaped first.
+    """
+    value, shape = factor.value, factor.shape
+    held = value.packing if isinstance(value, Packed) else None
+    constant = value.value if isinstance(value, Packed) else value
+    assert isinstance(constant, int)
+    dims = low.graph.type(constant).shape
+    if (held.packed_shape(dims) if held else dims)[-2:] != shape[-2:]:
+        reshaped = Permuted(shape, tuple(range(len(shape))))
+        held = Chain(held, reshaped) if held else reshaped
+    return Packed(constant, Chain(held, packing) if held else packing)
 
 
 def columns_of(low: Lowering, factor: Factor, block: ColumnRange, calls: list[KernelCall]) -> Operand:
@@ -92,7 +101,7 @@ def columns_of(low: Lowering, factor: Factor, block: ColumnRange, calls: list[Ke
     if factor.transposed:
         rows, columns = columns, rows
     if is_constant(low, factor.value) and math.prod(factor.batch) == 1:
-        return packed(factor.value, Columns(block.first, block.end, factor.rows, factor.transposed))
+        return packed(low, factor, Columns(block.first, block.end, factor.rows, factor.transposed))
     dims = (*factor.batch, factor.rows, block.columns)
     temp = Temp(f"columns {block.first} of {dims}", math.prod(dims) * DATA_TYPES[factor.data_type].size_bytes)
     base, steps = block.first * columns, (*batch, rows, columns)
@@ -106,7 +115,7 @@ def row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) 
     if not factor.transposed:
         return factor.value
     if is_constant(low, factor.value):
-        return packed(factor.value, Transposed())
+        return packed(low, factor, Transposed())
     shape, strides = factor.shape, strides_of(factor.shape)
     temp = Temp(key, math.prod(factor.shape) * DATA_TYPES[factor.data_type].size_bytes)
     dims, steps = (*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2])

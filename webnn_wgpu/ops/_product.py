@@ -174,7 +174,7 @@ def _block_calls(
         whole = replace(packing, transposed=b.transposed)
         part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
         binding = Binding(name="b", access="texture", element=texel_element(b.data_type))
-        kernel.bind(binding, packed(b.value, whole if block.whole else part))
+        kernel.bind(binding, packed(low, b, whole if block.whole else part))
     else:
         copied = row_major(low, b, "b", calls) if block.whole and not turned_b else b.value
         operand = copied if block.whole else columns_of(low, b, block, calls)
