@@ -244,7 +244,7 @@ def test_more_workgroups_than_one_dimension_holds(device: Device) -> None:
 @VARIANT
 @LAYOUT
 def test_images_may_be_constants(device: Device, variant: str, layout: str) -> None:
-    # Gradients of sums convolve constants. Pixels that are packed into a texture are the columns of a matrix, whatever their rows.
+    # Gradients of sums convolve constants. Pixels packed into a texture are columns of a matrix, however many rows they fill.
     rng = np.random.default_rng(14)
     wide = (Case(2, 1, 20, 12, (12, 12), (1, 1)),) if variant == "pointwise" else ()
     for case in (*cases(variant), *wide):
