@@ -19,7 +19,7 @@ def main() -> None:
     for path, text in generated().items():
         file = REPOSITORY / path
         if not file.exists() or file.read_text(encoding="utf-8") != text:
-            new = not file.exists()
+            new = not file.exists() and file.parent.is_relative_to(REPOSITORY / "webnn_wgpu" / "api")
             file.write_text(text, encoding="utf-8")
             package = Path(path).parent / "__init__.py"
             print(f"{path}: new, so add its class to the bases in {package}" if new else path)

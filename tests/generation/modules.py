@@ -1,4 +1,4 @@
-"""The modules of `webnn_wgpu/api/operators` that are generated from the operators' documentation."""
+"""The modules that are generated from the operators' documentation: methods of builders, and lists of names."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 
+from tests.generation import eager
 from tests.generation.docstrings import class_docstring, docstring, options_docstring
 from tests.generation.signatures import Signature
 from webnn_wgpu.core.names import snake_case
@@ -39,6 +40,7 @@ def generated() -> dict[str, str]:
             groups[op.documentation.group].append(Signature(op))
     files = {_path(group, members): _module(group, members) for group, members in groups.items()}
     files[(FOLDER / "dictionaries.py").as_posix()] = _dictionaries(s for members in groups.values() for s in members)
+    files[eager.PATH.as_posix()] = eager.module()
     return _formatted(files)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.generation import eager
 from tests.generation.modules import FOLDER, generated
 from tests.generation.signatures import Signature
 from webnn_wgpu.api.operators import Operators
@@ -31,7 +32,8 @@ def test_generated_modules_are_up_to_date(files: dict[str, str], repository: Pat
 def test_modules_that_say_they_are_generated_are(files: dict[str, str], repository: Path) -> None:
     marked = {
         path.relative_to(repository).as_posix()
-        for path in (repository / FOLDER).rglob("*.py")
+        for folder in (FOLDER, eager.PATH.parent)
+        for path in (repository / folder).rglob("*.py")
         if "python -m tests.generation" in path.read_text(encoding="utf-8")
     }
     assert marked == set(files)

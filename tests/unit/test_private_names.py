@@ -14,6 +14,7 @@ OF_OTHER_PACKAGES = frozenset(
     {
         *("_getframe", "_get_running_loop"),  # sys, asyncio
         "_uptodate",  # jinja2
+        "_BACKEND",  # keras
         *("_parser", "_parsed_types", "_get_cached_btype", "_get_type_pointer"),  # cffi
         *("_wgpu_object", "_wgpu_usage", "_gfx_mark_for_sync"),  # pygfx
         *("_api", "_device", "_internal", "_release", "_poll", "_poll_wait", "_make_proxy_func"),  # wgpu

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from typing import cast as typed
 
 import numpy as np
@@ -14,6 +14,7 @@ from webnn_wgpu import MLGraphBuilder, MLOperand, MLTypeError
 from webnn_wgpu.api.operators.ext import Extensions
 
 from .engine import Engine
+from .operator_names import OperatorNames
 from .tensor import Tensor, as_value, data_type_of
 from .values import BOOL, Kind, Operation, StatedRule, Value
 
@@ -183,7 +184,7 @@ class _Call:
         return _SLOT
 
 
-class Operators:
+class Operators(OperatorNames):
     """The operators of the builder as functions of tensors, by the names of its methods. `ext` has the extension operators.
 
     Tensors, arrays and numbers take the place of operands. A number takes the data type of the first tensor. Options are those
@@ -199,18 +200,20 @@ class Operators:
     def __init__(self, prefix: str = "") -> None:
         self._prefix = prefix
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if name == "ext" and not self._prefix:
-            found: Any = Operators("ext.")
-        else:
-            try:
-                found = Operator(self._prefix + name)
-            except AttributeError:
-                raise AttributeError(f"there is no operator '{self._prefix}{name}'") from None
-        setattr(self, name, found)
-        return found
+    if not TYPE_CHECKING:  # which would take any name for an operator
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            if name == "ext" and not self._prefix:
+                found: Any = Operators("ext.")
+            else:
+                try:
+                    found = Operator(self._prefix + name)
+                except AttributeError:
+                    raise AttributeError(f"there is no operator '{self._prefix}{name}'") from None
+            setattr(self, name, found)
+            return found
 
 
 ops = Operators()

@@ -15,7 +15,7 @@ def load(path: str, context: wn.MLContext) -> wn.Model:
 
 def load_any(path: str, context: wn.MLContext) -> list[str]:
     model = wn.load(path, context, override_dims={"batch": 1})
-    assert_type(model, wn.Model | wn.TfliteModel | wn.WebNNModel | wn.StoredModel)
+    assert_type(model, wn.Model | wn.TfliteModel | wn.TfjsModel | wn.WebNNModel | wn.StoredModel)
     return sorted(model.run({"x": [1.0]}))
 
 
