@@ -189,6 +189,14 @@ def test_indices_are_those_of_numpy(engine: Engine, index: Any) -> None:
     np.testing.assert_array_equal(eager.tensor(array)[index].numpy(), array[index])
 
 
+@pytest.mark.parametrize("index", [1.5, "x", 3, -4])
+def test_other_indices_are_refused(engine: Engine, index: Any) -> None:
+    x = eager.tensor([1.0, 2.0, 3.0], context=engine.context)
+    with pytest.raises(wn.MLTypeError, match=r"^getitem: an index must"):
+        _ = x[index]
+    assert x[np.int64(1)].item() == 2
+
+
 def test_truth_values_stay_truth_values(engine: Engine) -> None:
     x = eager.tensor(VECTOR)
     large = x > 1.5

@@ -52,10 +52,7 @@ def test_gradients_on_a_device_are_those_of_the_reference(profile_device: Device
         # The reference takes what the graph has: float32.
         feeds = {n: array.astype(np.float32) if array.dtype.kind == "f" else array for n, array in given.items()}
         builder = wn.MLGraphBuilder(reference)
-        operands: dict[str, MLOperand] = {
-            n: builder.input(n, {"dataType": str(array.dtype), "shape": array.shape})  # type: ignore[typeddict-item]
-            for n, array in feeds.items()
-        }
+        operands: dict[str, MLOperand] = {n: builder.input(n, array.shape, str(array.dtype)) for n, array in feeds.items()}
         made = builder._operator(call.name, [operands.get(str(i)) for i in range(len(call.inputs))], call.attrs, call.what)
         results = [operand for operand in made if operand.data_type in FLOATS]
         sources = [operand for operand in operands.values() if operand.data_type in FLOATS]

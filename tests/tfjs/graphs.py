@@ -172,7 +172,10 @@ def reductions(w: Writer) -> list[str]:
 
 def shapes(w: Writer) -> list[str]:
     x = w.input(_numbers(2, 3, 4), shape=[-1, 3, 4])
-    n = lambda *v: w.constant(list(v), "int32")  # noqa: E731
+
+    def n(*numbers: int) -> str:
+        return w.constant(list(numbers), "int32")
+
     zero, one = w.constant(0, "int32"), w.constant(1, "int32")
     found = [
         w.node("Reshape", x, n(4, -1)),

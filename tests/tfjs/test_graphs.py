@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -51,9 +52,9 @@ def test_results_are_tensorflow_js_s(name: str, context: wn.MLContext, tmp_path:
         assert np.array_equal(result, again[output], equal_nan=result.dtype.kind == "f")
 
 
-def _model(fill: object, folder: Path) -> Writer:
+def _model(fill: Callable[[Writer], list[str]], folder: Path) -> Writer:
     writer = Writer()
-    document = writer.finish(fill(writer))  # type: ignore[operator]
+    document = writer.finish(fill(writer))
     (folder / "model.json").write_text(json.dumps(document))
     (folder / "weights.bin").write_bytes(writer.data)
     return writer

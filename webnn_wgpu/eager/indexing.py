@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from operator import index
 from types import EllipsisType
-from typing import TypeAlias
+from typing import SupportsIndex, TypeAlias, cast
 
 from webnn_wgpu import MLTypeError
 
@@ -13,17 +14,17 @@ from .tensor import Tensor
 Index: TypeAlias = "int | slice | EllipsisType | None"
 
 
-def item(tensor: Tensor, index: Index | tuple[Index, ...]) -> Tensor:
+def item(tensor: Tensor, key: Index | tuple[Index, ...]) -> Tensor:
     """Return a part of a tensor.
 
     Args:
         tensor: the tensor.
-        index: an index for each dimension, as in numpy's basic indexing.
+        key: an index for each dimension, as in numpy's basic indexing.
 
     Raises:
         MLTypeError: an index out of range, too many indices, or an empty part.
     """
-    indices = list(index) if isinstance(index, tuple) else [index]
+    indices = list(key) if isinstance(key, tuple) else [key]
     used = sum(each is not None and each is not Ellipsis for each in indices)
     if used > tensor.ndim:
         raise MLTypeError(
@@ -60,7 +61,7 @@ def item(tensor: Tensor, index: Index | tuple[Index, ...]) -> Tensor:
                     "a part must have elements", operator="getitem", got=repr(each), allowed=f"of {length} elements"
                 )
         else:
-            number = int(each)  # type: ignore[arg-type]
+            number = _whole(each)
             if not -length <= number < length:
                 raise MLTypeError(
                     "an index must lie in its dimension",
@@ -78,3 +79,13 @@ def item(tensor: Tensor, index: Index | tuple[Index, ...]) -> Tensor:
     if flipped:
         found = ops.reverse(found, axes=flipped)
     return found if found.shape == tuple(shape) else ops.reshape(found, shape)
+
+
+def _whole(given: object) -> int:
+    """Return an index that is an integer, also one of numpy."""
+    try:
+        return index(cast("SupportsIndex", given))
+    except TypeError:
+        raise MLTypeError(
+            "an index must be a whole number, a slice, None or an ellipsis", operator="getitem", got=repr(given)
+        ) from None

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from webnn_wgpu import MLTypeError
-from webnn_wgpu.train import SGD, Adam, Optimizer, Quantity, Schedule
+from webnn_wgpu.train import SGD, Adadelta, Adagrad, Adam, Adamax, Optimizer, Quantity, RMSProp
 
 EPSILON = 1e-7
 """The small number that TensorFlow.js's layers add where a division by 0 could be."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TfjsAdagrad(Optimizer):
+class TfjsAdagrad(Adagrad):
     """Adagrad that begins with a number as the sum of squares, and adds epsilon below the root.
 
     Attributes:
@@ -22,37 +22,19 @@ class TfjsAdagrad(Optimizer):
     """
 
     initial: float = 0.1
-
-    @property
-    def slots(self) -> Sequence[str]:
-        """The sum of the squared gradients."""
-        return ("sum",)
+    epsilon: float = EPSILON
 
     def update(
         self, parameter: Quantity, gradient: Quantity, state: Mapping[str, Quantity], scalars: Mapping[str, Quantity]
     ) -> tuple[Quantity, Mapping[str, Quantity]]:
         """Add the update of a parameter to the graph."""
         total = state["sum"] + gradient * gradient
-        return parameter - gradient / (total + (self.initial + EPSILON)).sqrt() * scalars["rate"], {"sum": total}
+        return parameter - gradient / (total + (self.initial + self.epsilon)).sqrt() * scalars["rate"], {"sum": total}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TfjsAdadelta(Optimizer):
-    """Adadelta that divides by the mean of squares of the step before.
-
-    Attributes:
-        rho: the factor of the last means.
-        epsilon: the number that is added to both means.
-    """
-
-    learning_rate: float | Schedule = 1.0
-    rho: float = 0.95
-    epsilon: float = EPSILON
-
-    @property
-    def slots(self) -> Sequence[str]:
-        """The moving means of the squares of the gradient and of the update."""
-        return ("square", "change")
+class TfjsAdadelta(Adadelta):
+    """Adadelta that divides by the mean of squares of the step before."""
 
     def update(
         self, parameter: Quantity, gradient: Quantity, state: Mapping[str, Quantity], scalars: Mapping[str, Quantity]
@@ -65,30 +47,18 @@ class TfjsAdadelta(Optimizer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TfjsAdamax(Optimizer):
+class TfjsAdamax(Adamax):
     """Adamax that adds epsilon to the divisor, and whose learning rate decays.
 
     Attributes:
-        beta1: the factor of the last mean of the gradient.
-        beta2: the factor of the last maximum.
-        epsilon: the number that is added to the divisor.
         decay: the share by which each step divides the learning rate more.
     """
 
-    learning_rate: float | Schedule = 0.002
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = EPSILON
     decay: float = 0.0
-
-    @property
-    def slots(self) -> Sequence[str]:
-        """The moving mean of the gradient, and the decaying maximum of its absolute value."""
-        return ("mean", "largest")
 
     def scalars(self, step: int) -> Mapping[str, float]:
         """Return the corrected learning rate."""
-        return {"rate": self._rate(step) / (1 + self.decay * (step - 1)) / (1 - self.beta1**step)}
+        return {name: rate / (1 + self.decay * (step - 1)) for name, rate in super().scalars(step).items()}
 
     def update(
         self, parameter: Quantity, gradient: Quantity, state: Mapping[str, Quantity], scalars: Mapping[str, Quantity]
@@ -101,34 +71,17 @@ class TfjsAdamax(Optimizer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TfjsRMSProp(Optimizer):
-    """RMSProp that adds epsilon below the root, and whose velocity has the learning rate in it.
-
-    Attributes:
-        decay: the factor of the last means.
-        momentum: the share of the last update that the next one keeps.
-        epsilon: the number that is added to the mean of squares.
-        centered: whether the mean of the gradient is taken away.
-    """
-
-    decay: float = 0.9
-    momentum: float = 0.0
-    epsilon: float = EPSILON
-    centered: bool = False
-
-    @property
-    def slots(self) -> Sequence[str]:
-        """The moving mean of the squared gradient. The velocity and the mean of the gradient, if the options need them."""
-        return ("square", *(["velocity"] if self.momentum else []), *(["mean"] if self.centered else []))
+class TfjsRMSProp(RMSProp):
+    """RMSProp that adds epsilon below the root, and whose velocity has the learning rate in it."""
 
     def update(
         self, parameter: Quantity, gradient: Quantity, state: Mapping[str, Quantity], scalars: Mapping[str, Quantity]
     ) -> tuple[Quantity, Mapping[str, Quantity]]:
         """Add the update of a parameter to the graph."""
-        square = state["square"].toward(gradient * gradient, 1 - self.decay)
+        square = state["square"].toward(gradient * gradient, 1 - self.alpha)
         after, variance = {"square": square}, square + self.epsilon
         if self.centered:
-            mean = after["mean"] = state["mean"].toward(gradient, 1 - self.decay)
+            mean = after["mean"] = state["mean"].toward(gradient, 1 - self.alpha)
             # The difference of two roundings may be below 0.
             variance = (square - mean * mean).maximum(0.0) + self.epsilon
         change = gradient / variance.sqrt() * scalars["rate"]
@@ -183,6 +136,6 @@ def optimizer_of(given: Any) -> Optimizer:
         return SGD(learning_rate=rate, momentum=momentum, nesterov=options["useNesterov"] and momentum > 0)
     if name == "adagrad":
         return TfjsAdagrad(learning_rate=rate, initial=options["initialAccumulatorValue"])
-    rest = {key: value for key, value in options.items() if key != "learningRate"}
+    named = {"learningRate": "learning_rate", **({"decay": "alpha"} if name == "rmsprop" else {})}
     kinds: Mapping[str, Any] = {"adadelta": TfjsAdadelta, "adam": Adam, "adamax": TfjsAdamax, "rmsprop": TfjsRMSProp}
-    return kinds[name](learning_rate=rate, **rest)
+    return kinds[name](**{named.get(key, key): value for key, value in options.items()})

@@ -75,16 +75,11 @@ def _like(mask: Tensor, x: Any) -> Tensor:
 
 
 def lstm(*args: Any, **kwargs: Any) -> Any:
-    """Say that the steps of the layer are to be used."""
+    """Let the layer take its own steps: Keras expects this error of a backend without a fused layer."""
     raise NotImplementedError
 
 
-def gru(*args: Any, **kwargs: Any) -> Any:
-    """Say that the steps of the layer are to be used."""
-    raise NotImplementedError
-
-
-bidirectional_lstm, bidirectional_gru = lstm, gru
+gru = bidirectional_lstm = bidirectional_gru = lstm
 
 
 def cudnn_ok(*args: Any, **kwargs: Any) -> bool:
