@@ -63,6 +63,10 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any], ignored: Collec
         after: of the second tree.
         ignored: fields of plans that do not count, such as "params".
     """
+    if "failure" in before and "failure" not in after:
+        # An operator that the first tree does not have ends there in an error.
+        reason = before["failure"].splitlines()[-1]
+        return Difference(failure=f"new in the second tree: the first one cannot plan it ({reason})")
     failures = [
         f"{side} failed:\n{dumped['failure']}"
         for side, dumped in (("the first tree", before), ("the second tree", after))

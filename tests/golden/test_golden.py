@@ -170,6 +170,13 @@ def dumped() -> dict[str, Any]:
     return planned_soon("example/mlp")[0]
 
 
+def test_a_graph_that_only_the_second_tree_plans_is_new(dumped: dict[str, Any]) -> None:
+    failed = {"plans": [], "kernels": {}, "failure": "Traceback\nKeyError: 'x.sech'\n"}
+    found = compare(failed, dumped)
+    assert list(found.lines()) == ["new in the second tree: the first one cannot plan it (KeyError: 'x.sech')"]
+    assert "the second tree failed" in compare(dumped, failed).failure
+
+
 def test_equal_plans_do_not_differ(dumped: dict[str, Any]) -> None:
     found = compare(dumped, copy.deepcopy(dumped))
     assert not found

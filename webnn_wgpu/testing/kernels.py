@@ -322,7 +322,8 @@ def _distance(found: Array, wanted: Array, tolerance: float, atol: float | None)
     at = tuple(int(i) for i in np.unravel_index(int(distances.argmax()), wanted.shape))
     return worst, (
         f"{np.count_nonzero(distances > allowed)} of {wanted.size} elements are further than {allowed:g}{unit} from the "
-        f"reference, the worst at {list(at)}: {found[at]!s} instead of {wanted[at]!s}, by {worst:.4g}{unit}"
+        f"reference, the worst at {list(at)}: {found[at]!s} instead of {wanted[at]!s}, by {worst:.4g}{unit}; "
+        "`tolerance` or `atol` allows for roundings"
     )
 
 
