@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import random
 import tracemalloc
 from collections.abc import Callable
@@ -96,6 +97,22 @@ def test_broken_graph_models_are_refused(fault: str, tmp_path: Path) -> None:
     tracemalloc.stop()
     assert tmp_path.name in str(error.value)
     assert most < 1 << 26
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows lets administrators alone make symbolic links")
+def test_links_lead_out_of_the_folder_only_with_the_model(tmp_path: Path, context: wn.MLContext) -> None:
+    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshot"
+    blobs.mkdir()
+    snapshot.mkdir()
+    _graph(blobs, lambda document: None)
+    (snapshot / "weights.bin").symlink_to(blobs / "weights.bin")
+    (snapshot / "model.json").write_bytes((blobs / "model.json").read_bytes())
+    with pytest.raises(wn.NotSupportedError, match=r"'weights\.bin', which is a link out of the folder"):
+        wn.load(snapshot / "model.json", context)
+    # A download cache links to all files of a model.
+    (snapshot / "model.json").unlink()
+    (snapshot / "model.json").symlink_to(blobs / "model.json")
+    wn.load(snapshot / "model.json", context).destroy()
 
 
 def test_functions_that_call_themselves_are_refused(tmp_path: Path, context: wn.MLContext) -> None:

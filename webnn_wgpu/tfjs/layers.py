@@ -306,7 +306,7 @@ class LayersModel:
         """
         compiled = Compiled.required(self._compiled, "fit")
         if self._fit is None:
-            self._fit = Fit(self, compiled, dict(self._weights), batch_size)
+            self._fit = Fit(self, compiled, self._weights)
         options: dict[str, Any] = {"shuffle": shuffle, "seed": seed, "initial_epoch": initial_epoch}
         try:
             self.history = self._fit.run(
@@ -336,7 +336,7 @@ class LayersModel:
         compiled = Compiled.required(self._compiled, "train_on_batch")
         inputs = self.arrays(x)
         if self._fit is None:
-            self._fit = Fit(self, compiled, dict(self._weights), len(inputs[0]))
+            self._fit = Fit(self, compiled, self._weights)
         try:
             return self._fit.step(inputs, compiled.targets(y))
         finally:

@@ -134,17 +134,16 @@ class Fit:
         model: the model.
         compiled: optimizer, losses and metrics.
         weights: the weights to begin with.
-        batch_size: the number of rows of the first batch.
     """
 
-    def __init__(self, model: LayersModel, compiled: Compiled, weights: Mapping[str, Array], batch_size: int) -> None:
+    def __init__(self, model: LayersModel, compiled: Compiled, weights: Mapping[str, Array]) -> None:
         self._model, self._compiled = model, compiled
         self._trainable = model.trainable_weights()
         if not self._trainable:
             raise MLTypeError("a model must have a weight that trains", operator="fit", got="none")
         self._fixed = {n: a for n, a in weights.items() if a.dtype == np.float32 and n not in self._trainable}
         self._rest = {n: a for n, a in weights.items() if a.dtype != np.float32}
-        self._weights, self._size = dict(weights), batch_size
+        self._weights = dict(weights)
         self._step: Step | None = None
 
     def weights(self) -> dict[str, Array]:

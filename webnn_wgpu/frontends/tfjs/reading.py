@@ -7,7 +7,7 @@ import math
 import os
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -38,16 +38,17 @@ def read(path: str | os.PathLike[str]) -> TfjsFile:
         document: Any = json.loads(place.read_bytes())
     except (ValueError, RecursionError) as error:
         _fail(name, f"no JSON: {type(error).__name__}: {error}")
-    return read_document(name, document, place.absolute().parent)
+    return _read_document(name, document, (place.absolute().parent, place.resolve().parent))
 
 
-def read_document(name: str, document: Any, folder: Path) -> TfjsFile:
+def _read_document(name: str, document: Any, folders: Sequence[Path]) -> TfjsFile:
     """Read a parsed model.json.
 
     Args:
         name: the name of the model in messages.
         document: its content.
-        folder: the folder of the files of weights.
+        folders: the folder of the files of weights, and the folder that the file links to: download caches store files under
+            other names and link to them.
     """
     if not isinstance(document, dict) or not isinstance(document.get("modelTopology"), dict):  # pyright: ignore[reportUnknownMemberType]
         _fail(name, "no model of TensorFlow.js: it has no modelTopology")
@@ -59,18 +60,18 @@ def read_document(name: str, document: Any, folder: Path) -> TfjsFile:
     weights: dict[str, WeightRecord] = {}
     with checked(name, "weightsManifest"):
         for number, group in enumerate(_list(name, model.get("weightsManifest"), "weightsManifest")):
-            _read_group(name, f"weightsManifest[{number}]", group, folder, weights)
+            _read_group(name, f"weightsManifest[{number}]", group, folders, weights)
     return TfjsFile(name=name, kind=found, topology=topology, document=model, weights=weights)
 
 
-def _read_group(model: str, where: str, group: Any, folder: Path, weights: dict[str, WeightRecord]) -> None:
+def _read_group(model: str, where: str, group: Any, folders: Sequence[Path], weights: dict[str, WeightRecord]) -> None:
     if not isinstance(group, dict):
         _fail(model, f"{where} is not an object")
     content = cast("dict[str, Any]", group)
     shards: list[Shard] = []
     total = 0
     for path in _list(model, content.get("paths"), f"{where}.paths"):
-        shard = _inside(model, f"{where}.paths", path, folder)
+        shard = _inside(model, f"{where}.paths", path, folders)
         size = shard.stat().st_size
         shards.append(Shard(path=shard, start=total, size=size))
         total += size
@@ -150,14 +151,16 @@ def _shape(model: str, culprit: str, shape: Any) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def _inside(model: str, where: str, path: Any, folder: Path) -> Path:
-    """Return the place of a file of weights, which must lie in the folder of model.json or below it."""
+def _inside(model: str, where: str, path: Any, folders: Sequence[Path]) -> Path:
+    """Return the place of a file of weights, which must lie in a folder of the model or below it, also as a link."""
     parts = re.split(r"[/\\]", path) if isinstance(path, str) else [""]
     if not all(parts) or ".." in parts or any(":" in part or "\0" in part for part in parts):
         _fail(model, f"{where} has {path!r}, which must be a path of a file inside the folder")
-    place = folder.joinpath(*parts)
+    place = folders[0].joinpath(*parts)
+    if not any(place.resolve().is_relative_to(folder.resolve()) for folder in folders):
+        _fail(model, f"{where} has {path!r}, which is a link out of the folder")
     if not place.is_file():
-        _fail(model, f"{where}: there is no file {path!r} in {folder}")
+        _fail(model, f"{where}: there is no file {path!r} in {folders[0]}")
     return place
 
 
