@@ -355,6 +355,32 @@ def test_what_a_driver_computes_inaccurately_is_corrected(
             assert ulp_error(got, expected)[np.isnan(x) | (x >= TINY)].max() <= stated_bound(stem)
 
 
+@pytest.mark.parametrize("units", [-2, -1, 0, 1, 2])
+def test_quotients_next_to_halves_are_quantized_exactly(
+    units: int, device: wgpu.GPUDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inverse = "1.0 / divisor"
+    code = source(["quantize_quotient"])
+    assert code.count(inverse) == 1
+    code = code.replace(inverse, f"bitcast<f32>(bitcast<i32>({inverse}) + ({units}i))")
+    monkeypatch.setattr(sys.modules[__name__], "source", lambda _: code)
+    rng = np.random.default_rng(units + 2)
+    with np.errstate(all="ignore"):
+        scale = rng.integers(1 << 23, 255 << 23, SAMPLES, np.uint32).view(np.float32) * rng.choice(np.float32([1, -1]), SAMPLES)
+        halves = rng.integers(-260, 260, SAMPLES) + 0.5
+        products = (halves * scale.astype(np.float64)).astype(np.float32)
+        x = (products.view(np.int32) + rng.integers(-2, 3, SAMPLES, np.int32)).view(np.float32)
+        pairs = [*zip(*(grid.ravel() for grid in np.meshgrid(SPECIAL, SPECIAL)), strict=True)]
+        x[: len(pairs)], scale[: len(pairs)] = np.array(pairs, np.float32).T
+        # A subnormal divisor may count as zero.
+        scale[np.abs(scale) < TINY] = 0
+        quotient = (x.astype(np.float64) / scale).astype(np.float32).astype(np.float64)
+        expected = np.where(np.isnan(quotient), 0, np.clip(np.rint(quotient) + 3, -128, 127))
+    (got,) = evaluate(device, ["quantize_quotient"], [("f32(quantize_quotient(x, y, 3, -128, 127))", x, scale)])
+    wrong = np.flatnonzero((got != expected) & ((np.abs(x) >= TINY) | (x == 0)))
+    assert not wrong.size, [(x[i], scale[i], got[i], expected[i]) for i in wrong[:4]]
+
+
 @pytest.mark.parametrize("stem", STEMS)
 def test_file_compiles_with_what_it_uses(stem: str, device: wgpu.GPUDevice) -> None:
     code = source([stem])

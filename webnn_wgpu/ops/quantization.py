@@ -127,7 +127,7 @@ def _quantize_formula(data_type: str) -> Formula:
     if data_type in ("int32", "uint32"):
         return formula("quantize_T(div_f32(x, scale), zero_point)", _OPERANDS, type_=ELEMENTS[data_type].value)
     low, high = DATA_TYPES[data_type].limits
-    code = f"quantize_narrow(div_f32(x, scale), i32(zero_point), {low}i, {high}i)"
+    code = f"quantize_quotient(x, scale, i32(zero_point), {low}i, {high}i)"
     return formula(code if DATA_TYPES[data_type].kind == "int" else f"u32({code})", _OPERANDS)
 
 
@@ -166,11 +166,12 @@ def _dequantize_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tup
 
 def _round_trip_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
     low, high = DATA_TYPES[attrs["data_type"]].limits
-    # Products of quantized numbers are scaled to steps of 1 before. An exact quotient takes as long as some 30 additions.
-    quotient = "x" if attrs["scale"] == 1 and not attrs["scaled"] else "div_f32(x, scale)"
-    steps = f"f32(quantize_narrow({quotient}, zero_point, {low}i, {high}i) - zero_point)"
+    # Products of quantized numbers are scaled to steps of 1 before.
+    divided = attrs["scale"] != 1 or attrs["scaled"]
+    quantized = "quantize_quotient(x, scale" if divided else "quantize_narrow(x"
+    steps = f"f32({quantized}, zero_point, {low}i, {high}i) - zero_point)"
     zero_point: tuple[str, UniformType, int] = ("zero_point", "i32", attrs["zero_point"])
-    scale = (scalar_uniform("scale", attrs["scale"], inputs[0]),) if quotient != "x" else ()
+    scale = (scalar_uniform("scale", attrs["scale"], inputs[0]),) if divided else ()
     uniforms = (*scale, zero_point)
     return formula(f"({steps} * scale)" if attrs["scaled"] else steps, uniforms=uniforms)
 
@@ -195,7 +196,7 @@ def _infer_centered(call: OpCall) -> tuple[TensorType, ...]:
 
 def _centered_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
     low, high = DATA_TYPES[inputs[2]].limits
-    return formula(f"f32(quantize_narrow(div_f32(x, scale), i32(zero_point), {low}i, {high}i) - i32(zero_point))", _OPERANDS)
+    return formula(f"f32(quantize_quotient(x, scale, i32(zero_point), {low}i, {high}i) - i32(zero_point))", _OPERANDS)
 
 
 def _centered_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
