@@ -35,7 +35,8 @@ ensure_browser = [ -n "$$CHROMIUM" ] || command -v chromium chromium-browser goo
 # Most of the time of the tests goes into compiling kernels, on one core each. Each of these processes has a device of its own;
 # WORKERS=0 has all tests in one process.
 WORKERS ?= auto
-in_processes = --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal
+# Plugins that no test here uses take a part of the time of each test.
+in_processes = --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal -p no:anyio -p no:benchmark
 pytest = $(BIN)/python -m pytest $(in_processes)
 
 # A second software Vulkan driver, to test with: it comes with Debian's chromium, in chromium-common. Where there is no such

@@ -28,7 +28,7 @@ if not (sys.platform == "linux" and platform.machine() == "x86_64"):
     pytest.skip("AMD's compiler is read on Linux for x86_64 alone", allow_module_level=True)
 
 
-PARTS = 3
+PARTS = 6
 """Into how many parts the models are divided. The commit picks the part."""
 
 

@@ -25,9 +25,9 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_whatever_fails_is_told_in_the_specifications_words(repository: Path) -> None:
-    """Each tenth call fails, in a process of its own: what is not told could end it."""
+    """Each fifteenth call fails, in a process of its own: what is not told could end it."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.interop.faults", "--every", "10"],
+        [sys.executable, "-m", "tests.interop.faults", "--every", "15"],
         cwd=repository,
         env=with_repository(repository),
         capture_output=True,
@@ -38,7 +38,7 @@ def test_whatever_fails_is_told_in_the_specifications_words(repository: Path) ->
     injected = {kind: int(count) for kind, count in re.findall(r"^(.+): (\d+) \(", done.stdout, re.MULTILINE)}
     assert injected.keys() == KINDS.keys()
     assert min(injected.values()) >= 1
-    assert sum(injected.values()) > 30
+    assert sum(injected.values()) > 20
     assert done.stdout.endswith("alive\n")
 
 

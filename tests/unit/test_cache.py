@@ -128,7 +128,7 @@ for i in range(10**9):
 @pytest.mark.slow
 def test_killing_writers_leaves_a_cache_of_whole_files(folder: Path) -> None:
     seen: set[str] = set()
-    for number in range(4):
+    for number in range(2):
         writers = [
             subprocess.Popen([sys.executable, "-c", WRITER, str(folder)], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])
             for _ in range(2)
@@ -136,7 +136,7 @@ def test_killing_writers_leaves_a_cache_of_whole_files(folder: Path) -> None:
         for writer in writers:
             assert writer.stdout is not None
             writer.stdout.readline()
-        time.sleep(0.01 * number)
+        time.sleep(0.02 * number)
         for writer in writers:
             writer.send_signal(signal.SIGKILL)
             writer.wait()

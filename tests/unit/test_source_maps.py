@@ -95,7 +95,7 @@ def test_marks_change_no_kernel_and_every_line_stands_in_its_template(pytestconf
     assert {spec.template for spec in specs} >= {t.name for op in OPS.values() for t in op.templates}
     files: dict[str, list[str]] = {}
     exact = lines = 0
-    for spec in part_of(pytestconfig, specs, 3):
+    for spec in part_of(pytestconfig, specs, 6):
         text = render(spec)
         found = map_of_kernel(spec)
         assert found.text == text, spec
