@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from tests.unit.plans import caps_of
 from tests.unit.rewrites import normal
 from webnn_wgpu.core.data_types import DATA_TYPES
 from webnn_wgpu.costs import Target
+from webnn_wgpu.ir.text import to_text
 from webnn_wgpu.passes import run_passes
-from webnn_wgpu.passes.narrow_weights import holds_bytes, holds_halves, keep_weights_narrow
+from webnn_wgpu.passes.narrow_weights import byte_zero_point, holds_halves, keep_weights_narrow
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 
@@ -22,14 +24,28 @@ if TYPE_CHECKING:
     from webnn_wgpu.runtime.device import Device
 
 
-UNITS = {"int8": 1.0, "float16": 0.5}
-"""The data types that hold whole numbers up to 128 times a unit, and no narrower one does."""
+@dataclass(frozen=True)
+class Held:
+    """Weights: whole numbers, the highest of which is `most`, times a unit. `data_type` is the narrowest one that holds them."""
+
+    data_type: str
+    unit: float = 1.0
+    most: int = 127
+
+    def of(self, *shape: int) -> Array:
+        """Return weights of a shape."""
+        return self.unit * steps(*shape, most=self.most)
 
 
-def steps(*shape: int, most: int = 127) -> Array:
-    """Return whole numbers, the largest of which are -most - 1 and most."""
-    found = np.random.default_rng(sum(shape)).integers(-most - 1, most + 1, shape).astype(np.float32)
-    found.flat[:2] = -most - 1, most
+HELD = [Held("int8"), Held("int8", most=112), Held("int8", most=255), Held("float16", unit=0.5)]
+"""The ways in which narrow weights are held: bytes, bytes with a zero point below and above 0, float16."""
+
+
+def steps(*shape: int, most: int = 127, count: int = 256) -> Array:
+    """Return whole numbers, the `count` numbers that end with the highest one, `most`."""
+    low = most - count + 1
+    found = np.random.default_rng(sum(shape)).integers(low, most + 1, shape).astype(np.float32)
+    found.flat[:2] = low, most
     return found
 
 
@@ -39,16 +55,16 @@ def product(op: str, x: Array, weights: Array, **attrs: Any) -> tuple[Sketch, Gr
     return s, s.graph(s.apply("relu", y))
 
 
-def convolution(channels: int, outputs: int, taps: int, unit: float = 1, **attrs: Any) -> tuple[Sketch, Graph]:
+def convolution(channels: int, outputs: int, taps: int, held: Held = HELD[0], **attrs: Any) -> tuple[Sketch, Graph]:
     attrs = {"input_layout": "nhwc", "filter_layout": "ohwi", "padding": (taps // 2,) * 4, **attrs}
-    return product("conv2d", np.rint(8 * normal(1, 7, 9, channels)), unit * steps(outputs, taps, taps, channels), **attrs)
+    return product("conv2d", np.rint(8 * normal(1, 7, 9, channels)), held.of(outputs, taps, taps, channels), **attrs)
 
 
 def types_of_weights(graph: Graph) -> set[str]:
     return {graph.type(value).data_type for value in graph.constants}
 
 
-@pytest.mark.parametrize("data_type", UNITS)
+@pytest.mark.parametrize("held", HELD, ids=str)
 @pytest.mark.parametrize(
     ("variant", "K", "N", "transposed"),
     [
@@ -61,45 +77,46 @@ def types_of_weights(graph: Graph) -> set[str]:
     ],
 )
 def test_every_kernel_of_products_reads_narrow_weights(
-    device: Device, variant: str, K: int, N: int, transposed: bool, data_type: str
+    device: Device, variant: str, K: int, N: int, transposed: bool, held: Held
 ) -> None:
-    x, unit = np.rint(8 * normal(9, K)), UNITS[data_type]
-    weights = unit * (steps(N, K) if transposed else steps(K, N))
+    x, weights = np.rint(8 * normal(9, K)), held.of(N, K) if transposed else held.of(K, N)
     s, graph = product("gemm", x, weights, b_transpose=True) if transposed else product("matmul", x, weights)
-    assert types_of_weights(keep_weights_narrow(graph)) == {data_type}
+    assert types_of_weights(keep_weights_narrow(graph)) == {held.data_type}
     assert_same(run_graph(device, graph, s.feeds, forced={graph.nodes[0].op: variant}), interpret(graph, s.feeds))
 
 
-@pytest.mark.parametrize("data_type", UNITS)
+@pytest.mark.parametrize("held", HELD, ids=str)
 @pytest.mark.parametrize(
     ("variant", "channels", "outputs"),
     [("implicit", 12, 16), ("implicit", 13, 18), ("tiled", 12, 16), ("tiled", 13, 18), ("plain", 13, 18), ("winograd", 12, 16)],
 )
 def test_every_kernel_of_convolutions_reads_narrow_weights(
-    device: Device, variant: str, channels: int, outputs: int, data_type: str
+    device: Device, variant: str, channels: int, outputs: int, held: Held
 ) -> None:
-    s, graph = convolution(channels, outputs, 3, UNITS[data_type])
-    assert types_of_weights(keep_weights_narrow(graph)) == {data_type}
+    s, graph = convolution(channels, outputs, 3, held)
+    assert types_of_weights(keep_weights_narrow(graph)) == {held.data_type}
     assert_same(run_graph(device, graph, s.feeds, forced={"conv2d": variant}), interpret(graph, s.feeds))
 
 
-@pytest.mark.parametrize("data_type", UNITS)
+@pytest.mark.parametrize("held", HELD, ids=str)
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("variant", ["implicit", "tiled", "plain"])
 def test_every_kernel_of_transposed_convolutions_reads_narrow_weights(
-    device: Device, variant: str, stride: int, data_type: str
+    device: Device, variant: str, stride: int, held: Held
 ) -> None:
-    x, weights = np.rint(8 * normal(1, 7, 9, 12)), UNITS[data_type] * steps(16, 3, 3, 12)
+    x, weights = np.rint(8 * normal(1, 7, 9, 12)), held.of(16, 3, 3, 12)
     options = {"input_layout": "nhwc", "filter_layout": "ohwi", "strides": (stride, stride)}
     s, graph = product("convTranspose2d", x, weights, **options)
-    assert types_of_weights(keep_weights_narrow(graph)) == {data_type}
+    assert types_of_weights(keep_weights_narrow(graph)) == {held.data_type}
     assert_same(run_graph(device, graph, s.feeds, forced={"convTranspose2d": variant}), interpret(graph, s.feeds))
 
 
+@pytest.mark.parametrize("held", HELD[:3], ids=str)
 @pytest.mark.parametrize("record", ["nvidia", "lavapipe"])
-def test_bytes_take_a_quarter_of_the_memory(record: str) -> None:
+def test_bytes_take_a_quarter_of_the_memory(record: str, held: Held) -> None:
     target = Target.of(caps_of(record))
-    for _, graph in (convolution(64, 64, 1), convolution(32, 64, 3), product("matmul", normal(40, 64), steps(64, 64))):
+    made = convolution(64, 64, 1, held), convolution(32, 64, 3, held), product("matmul", normal(40, 64), held.of(64, 64))
+    for _, graph in made:
         sizes: list[int] = []
         for disabled in ((), ("keep_weights_narrow",)):
             plan = make_plan(run_passes(graph, target, disabled)[0], target)
@@ -125,7 +142,7 @@ def output() -> Graph:
 @pytest.mark.parametrize(
     ("reason", "graph"),
     [
-        ("too many digits for float16", product("matmul", normal(4, 40), steps(40, 40, most=4096))[1]),
+        ("too many digits for float16", product("matmul", normal(4, 40), steps(40, 40, most=4096, count=8192))[1]),
         ("too large for float16", product("matmul", normal(4, 40), 1024 * steps(40, 40))[1]),
         ("one element is no whole number", product("matmul", normal(4, 80), np.vstack([steps(79, 80), normal(1, 80)]))[1]),
         ("few elements", product("matmul", normal(4, 10), steps(10, 10))[1]),
@@ -155,13 +172,23 @@ def test_factors_of_channels_do_not_widen_a_filter_of_bytes(device: Device) -> N
     assert_same(run_graph(device, graph, s.feeds), interpret(graph, s.feeds))
 
 
-def test_bytes_are_whole_numbers_in_their_range() -> None:
-    assert holds_bytes(steps(40, 40))
-    for other in (np.nan, np.inf, 0.5, 128.0, -129.0):
+def test_bytes_are_whole_numbers_in_a_range_of_256() -> None:
+    assert byte_zero_point(steps(40, 40)) == 0
+    assert byte_zero_point(steps(40, 40, most=255)) == -128
+    assert byte_zero_point(steps(40, 40, most=0)) == 127
+    assert byte_zero_point(steps(40, 40, most=200, count=100)) == -128, "0 counts: padding adds it"
+    for other in (np.nan, np.inf, -np.inf, 0.5, 128.0, -129.0):
         for place in (0, 5000):
             array = steps(80, 80)
             array.flat[place] = other
-            assert not holds_bytes(array)
+            assert byte_zero_point(array) is None
+
+
+def test_the_reference_subtracts_the_zero_point_of_bytes() -> None:
+    s, graph = convolution(12, 16, 3, Held("int8", most=112))
+    narrow = keep_weights_narrow(graph)
+    assert "int8[16, 3, 3, 12] minus 15" in to_text(narrow)
+    assert_same(interpret(narrow, s.feeds), interpret(graph, s.feeds))
 
 
 def test_numbers_of_float16_are_those_that_keep_their_digits() -> None:

@@ -206,7 +206,8 @@ class _ComparedRun:
         given = {inner: operands[int(name)] for name, inner in body.inputs.items()}
         arrays = {inner: array for inner, array in given.items() if array is not None}
         outer = {inner: node.inputs[int(name)] for name, inner in body.inputs.items()}
-        constants = {inner: arrays[inner] for inner, value in outer.items() if value in self.optimized.constants}
+        stored = self.optimized.constants
+        constants = {inner: stored[value] for inner, value in outer.items() if value in stored}
         parts = part_of(body, body.nodes, constants, every=True)
         context = context_of(self.graph)
         with context.compile(parts, None, without(), "diff") as alone:

@@ -42,7 +42,7 @@ class ObservedValues:
     def __call__(self, position: int | None, made: Mapping[int, Array]) -> None:
         """Store the values that a run passes to its observer."""
         if position is None:
-            self._arrays, self._left, self._next = {**self.graph.constants, **made}, Counter(self._readers), 0
+            self._arrays, self._left, self._next = {**self.graph.numbers, **made}, Counter(self._readers), 0
             return
         for at in range(self._next, position):
             self._pass_by(at)

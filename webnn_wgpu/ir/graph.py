@@ -47,12 +47,14 @@ class Value:
         type: data type and shape, as the specification sees it.
         origins: operators of the source graph that this value stands for.
         name: the name of a constant in the file that it comes from; "" without one.
+        zero_point: the whole number that readers subtract from the elements of a constant of weights, which they read as float32.
     """
 
     id: int
     type: TensorType
     origins: tuple[Origin, ...] = ()
     name: str = field(default="", compare=False, repr=False)
+    zero_point: int = 0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -102,6 +104,12 @@ class Graph:
     def type(self, value: int) -> TensorType:
         """Return the type of a value."""
         return self.values[value].type
+
+    @property
+    def numbers(self) -> Mapping[int, Array]:
+        """The constants as their readers see them: without zero points."""
+        points = {v: point for v in self.constants if (point := self.values[v].zero_point)}
+        return {**self.constants, **{v: self.constants[v].astype(np.float32) - np.float32(p) for v, p in points.items()}}
 
     def with_nodes(
         self,

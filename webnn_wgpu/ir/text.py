@@ -8,7 +8,9 @@ from .graph import Graph, Node
 def to_text(graph: Graph, indent: str = "") -> str:
     """Return the graph as text: inputs, constants, one line per operator with types and attributes, outputs."""
     lines = [f"{indent}input {name}: %{v} {graph.type(v)}" for name, v in graph.inputs.items()]
-    lines += [f"{indent}constant %{v} {graph.type(v)}" for v in graph.constants]
+    for v in graph.constants:
+        point = graph.values[v].zero_point
+        lines.append(f"{indent}constant %{v} {graph.type(v)}" + (f" minus {point}" if point else ""))
     for node in graph.nodes:
         lines.append(indent + _line(graph, node))
         body = node.attrs.get("body")

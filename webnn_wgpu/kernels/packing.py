@@ -334,11 +334,12 @@ class Permuted(Packing):
 
 @dataclass(frozen=True)
 class PhasedFilter(Packing):
-    """The filter of a transposed convolution in phases: for each, the taps that are whole strides apart, and 0 past the last.
+    """The filter of a transposed convolution in phases: for each, the taps that are whole strides apart, and zeros past the last.
 
     Attributes:
         kernel: rows and columns of taps.
         strides: distances of the taps of one phase.
+        zero: the element past the last tap, which stands for 0.
 
     Example:
         >>> PhasedFilter((1, 3), (1, 2)).pack(np.array([1, 2, 3]).reshape(1, 3, 1, 1)).reshape(2, 2)
@@ -348,6 +349,7 @@ class PhasedFilter(Packing):
 
     kernel: tuple[int, int]
     strides: tuple[int, int]
+    zero: int = 0
 
     @property
     def taps(self) -> tuple[int, int]:
@@ -371,7 +373,7 @@ class PhasedFilter(Packing):
         """
         shape, (rows, columns), (down, right) = np.shape(array), self.taps, self.strides
         taps = np.reshape(array, (*self.kernel, *shape[-2:]))
-        padded = np.zeros((rows * down, columns * right, *shape[-2:]), taps.dtype)
+        padded = np.full((rows * down, columns * right, *shape[-2:]), self.zero, taps.dtype)
         padded[: self.kernel[0], : self.kernel[1]] = taps
         phases = padded.reshape(rows, down, columns, right, *shape[-2:]).transpose(1, 3, 0, 2, 4, 5)
         return phases.reshape(self.packed_shape(shape))
@@ -408,7 +410,13 @@ _WINOGRAD_FILTER = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0
 
 @dataclass(frozen=True)
 class WinogradFilter(Packing):
-    """3 x 3 filters as Winograd F(2x2, 3x3) multiplies them: G g G', computed in float64, stored in float32."""
+    """3 x 3 filters as Winograd F(2x2, 3x3) multiplies them: G g G', computed in float64, stored in float32.
+
+    Attributes:
+        zero_point: the number that is subtracted from the elements first.
+    """
+
+    zero_point: int = 0
 
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Return the shape of the transformed filters: 16 numbers for each 9 taps."""
@@ -424,6 +432,6 @@ class WinogradFilter(Packing):
         Args:
             array: the filters, [..., 3, 3, channels, output channels] where the leading dimensions are 1.
         """
-        taps = np.reshape(array, (3, 3, *np.shape(array)[-2:])).astype(np.float64)
+        taps = np.reshape(array, (3, 3, *np.shape(array)[-2:])).astype(np.float64) - self.zero_point
         transformed = np.einsum("ay,bx,yxio->abio", _WINOGRAD_FILTER, _WINOGRAD_FILTER, taps)
         return transformed.reshape(self.packed_shape(np.shape(array))).astype(np.float32)

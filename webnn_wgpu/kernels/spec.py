@@ -59,6 +59,7 @@ class Binding:
             reads elements outside the bound part as 0, or adds to earlier results. The access functions still count from the
             operand's first element (`kernels/windows.py`).
         exact: whether the operand is bound without the padding behind its last word, so that `arrayLength` counts elements.
+        zero_point: whether the kernel subtracts the uniform `NAME_zero` from the elements, which are weights of 8 bits.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Binding:
     quad: bool = False
     window: Literal["", "covering", "masked"] = ""
     exact: bool = False
+    zero_point: bool = False
 
     @property
     def is_texture(self) -> bool:

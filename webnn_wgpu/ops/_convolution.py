@@ -142,7 +142,7 @@ def _pointwise_calls(low: Lowering, size: ConvolutionSize, calls: list[KernelCal
     (data_type, weights_type), pixels = (low.input(i).data_type for i in range(2)), math.prod(size.output)
     if size.nhwc:
         a = Factor(low.value(0), data_type, (size.images * pixels, size.depth))
-        b = Factor(filter_in(low, size, "ghwio", calls), weights_type, (size.depth, size.columns))
+        b = Factor(filter_in(low, size, "ghwio", calls), weights_type, (size.depth, size.columns), zero_point=low.zero_point(1))
         vector = "columns"
     else:
         a = Factor(filter_in(low, size, "goihw", calls), weights_type, (size.columns, size.depth))
@@ -319,7 +319,7 @@ def _phased_call(low: Lowering, phases: Phases, choice: Choice) -> KernelCall:
     size, product = phases.forward, phases.product
     filter_order = FilterOrder.of(low, phases.size).packing("ghwio")
     source = low.value(0) if low.channels_first is None else low.channels_first
-    weights = Packed(low.value(1), Chain(filter_order, phases.packing))
+    weights = Packed(low.value(1), Chain(filter_order, phases.packing(low.zero_point(1))))
     whole = product.N % QUAD == 0
     found = WorkgroupTile.of(low, size, Patches.of(size, nhwc=low.channels_first is None), choice, product, most=1)
     kernel = start_kernel(low, size, source, weights, False, whole, found.patches)

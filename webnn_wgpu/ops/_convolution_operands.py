@@ -104,12 +104,12 @@ def start_kernel(
     kernel = ProductKernel()
     patches = patches or Patches.of(size, nhwc=size.nhwc and source != low.channels_first)
     kernel.bind(Binding(name="input", access="read", element=data_type, quad=patches.quads), source)
-    kernel.bind(
+    binding = (
         Binding(name="weights", access="texture", element=texel_element(weights_type))
         if texture
-        else Binding(name="weights", access="read", element=weights_type, quad=quad),
-        weights,
+        else Binding(name="weights", access="read", element=weights_type, quad=quad)
     )
+    kernel.bind_weights(binding, weights, low.zero_point(1))
     kernel.params["transposed"] = size.transposed
     patch_uniforms(kernel, patches)
     return kernel

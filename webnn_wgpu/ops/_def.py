@@ -218,6 +218,10 @@ class Lowering:
         assert value is not None
         return value
 
+    def zero_point(self, index: int) -> int:
+        """Return the number that the kernel subtracts from the elements of an operand."""
+        return self.graph.values[self.value(index)].zero_point
+
     def has(self, index: int) -> bool:
         """Return whether an optional operand is given."""
         return index < len(self.node.inputs) and self.node.inputs[index] is not None

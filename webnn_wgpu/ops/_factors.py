@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..core.data_types import DATA_TYPES
 from ..kernels.packing import Chain, Columns, Permuted, Transposed
@@ -17,13 +17,21 @@ from ._strided_copy import strided_call
 class Factor:
     """One factor: the matrices in the last two dimensions of a value, transposed or not.
 
-    Scratch memory and packed constants hold their matrices row by row: they are not transposed.
+    Scratch memory and packed constants hold their matrices row by row: they are not transposed. The kernel subtracts the zero
+    point from each element.
     """
 
     value: Operand
     data_type: str
     shape: tuple[int, ...]
     transposed: bool = False
+    zero_point: int = 0
+
+    @classmethod
+    def of(cls, low: Lowering, index: int, transposed: bool = False) -> Factor:
+        """Return an operand of a node as a factor."""
+        type_ = low.input(index)
+        return cls(low.value(index), type_.data_type, type_.shape, transposed, low.zero_point(index))
 
     @property
     def rows(self) -> int:
@@ -70,7 +78,7 @@ def steps_of(low: Lowering, factor: Factor, side: str, first: int, end: int, cal
     base = first * (columns if side == "a" else rows)
     reason = f"steps {first} to {end} of {side}"
     calls.append(strided_call(factor.value, factor.data_type, base, shape, (*batch, rows, columns), temp, low.target, reason))
-    return Factor(temp, factor.data_type, shape)
+    return replace(factor, value=temp, shape=shape, transposed=False)
 
 
 def is_constant(low: Lowering, operand: Operand) -> bool:

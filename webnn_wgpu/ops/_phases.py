@@ -63,10 +63,9 @@ class Phases:
         """The product of all phases."""
         return replace(self.forward.product, matrices=self.count)
 
-    @property
-    def packing(self) -> PhasedFilter:
-        """The packing of a filter in the order of its steps."""
-        return PhasedFilter(self.size.kernel, self.size.strides)
+    def packing(self, zero_point: int) -> PhasedFilter:
+        """Return the packing of a filter in the order of its steps. Taps that a phase lacks have the value of a zero."""
+        return PhasedFilter(self.size.kernel, self.size.strides, zero_point)
 
     @property
     def uniforms(self) -> dict[str, int]:

@@ -174,11 +174,12 @@ def _block_calls(
         whole = replace(packing, transposed=b.transposed)
         part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
         binding = Binding(name="b", access="texture", element=texel_element(b.data_type))
-        kernel.bind(binding, packed(low, b, whole if block.whole else part))
+        kernel.bind_weights(binding, packed(low, b, whole if block.whole else part), b.zero_point)
     else:
         copied = row_major(low, b, "b", calls) if block.whole and not turned_b else b.value
         operand = copied if block.whole else columns_of(low, b, block, calls)
-        kernel.bind(Binding(name="b", access="read", element=b.data_type, quad=(K if turned_b else N) % QUAD == 0), operand)
+        binding = Binding(name="b", access="read", element=b.data_type, quad=(K if turned_b else N) % QUAD == 0)
+        kernel.bind_weights(binding, operand, b.zero_point)
     tiles = tile_uniforms(replace(own, matrices=own.matrices * (parts.count if parts else 1)), *tile)
     kernel.uniforms(M=M, N=N, K=K, **tiles)
     if packing:

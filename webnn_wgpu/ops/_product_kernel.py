@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..kernels.spec import Binding, Grid, KernelCall, KernelTemplate, Operand, Temp, UniformType, Work
 from ..kernels.terms import OPAQUE_ZERO
@@ -42,6 +42,12 @@ class ProductKernel:
         """Add a binding and its operand."""
         self.bindings.append(binding)
         self.operands.append(operand)
+
+    def bind_weights(self, binding: Binding, operand: Operand, zero_point: int) -> None:
+        """Add the binding of weights, and the uniform of their zero point unless it is 0."""
+        self.bind(replace(binding, zero_point=zero_point != 0), operand)
+        if zero_point:
+            self.uniform(f"{binding.name}_zero", zero_point, "f32")
 
     def uniform(self, name: str, value: int | float, type_: UniformType = "u32") -> None:
         """Add a uniform."""

@@ -94,7 +94,8 @@ def _calls_of_part(
     first = kernel.call(_INPUT, grid_1d(-(-items // 64), low.caps), reason)
 
     a = Factor(transformed, "float32", (16, count, size.depth))
-    b = Factor(Packed(weights.value, Chain(weights.packing, WinogradFilter())), "float32", (16, size.depth, size.columns))
+    transform = WinogradFilter(low.zero_point(1))
+    b = Factor(Packed(weights.value, Chain(weights.packing, transform)), "float32", (16, size.depth, size.columns))
     products = product_calls(low, a, b, into=sums)
 
     kernel = ProductKernel()

@@ -61,8 +61,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
 def _lower(low: Lowering) -> list[KernelCall]:
     attrs = low.attrs
     alpha, beta = (float(cast_number(attrs[n], low.output().data_type)) for n in ("alpha", "beta"))
-    a = Factor(low.value(0), low.input(0).data_type, low.input(0).shape, attrs["a_transpose"])
-    b = Factor(low.value(1), low.input(1).data_type, low.input(1).shape, attrs["b_transpose"])
+    a, b = Factor.of(low, 0, attrs["a_transpose"]), Factor.of(low, 1, attrs["b_transpose"])
     addend = Addend(low.value(2), low.input(2).data_type, low.input(2).shape, beta) if low.has(2) else None
     return product_calls(low, a, b, alpha=alpha, addend=addend)
 

@@ -51,8 +51,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
 
 
 def _lower(low: Lowering) -> list[KernelCall]:
-    a, b = (Factor(low.value(i), low.input(i).data_type, low.input(i).shape) for i in range(2))
-    return product_calls(low, a, b)
+    return product_calls(low, Factor.of(low, 0), Factor.of(low, 1))
 
 
 def _several_matrices(graph: Graph, node: Node) -> bool:
@@ -126,8 +125,7 @@ def _reference_transposed(arrays: Sequence[Array | None], attrs: Attrs, out: tup
 
 
 def _lower_transposed(low: Lowering) -> list[KernelCall]:
-    a, b = (Factor(low.value(i), low.input(i).data_type, low.input(i).shape, low.attrs[name]) for i, name in enumerate(_TURNED))
-    return product_calls(low, a, b)
+    return product_calls(low, *(Factor.of(low, i, low.attrs[name]) for i, name in enumerate(_TURNED)))
 
 
 def _length(attrs: Attrs, a: Sequence[int]) -> int:

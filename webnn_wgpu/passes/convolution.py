@@ -12,7 +12,7 @@ from ..core.data_types import Array
 from ..ir.graph import Graph, Node
 from . import channels
 from .matching import Match
-from .narrow_weights import holds_bytes
+from .narrow_weights import byte_zero_point
 from .patterns import Apply, Operator, Variable
 from .rules import Computed, Conditions, Rule, apply_rules
 
@@ -48,7 +48,7 @@ def _fold(m: Match, node: Node, factor: Array | None, addend: Array | None) -> b
     if factor is not None:
         array = r.constants.get(weights)
         # The device holds such a filter as bytes, and its kernel multiplies the sums by the factors.
-        if array is not None and holds_bytes(array):
+        if array is not None and byte_zero_point(array) is not None:
             return False
         axis = made.attrs["filter_layout"].index("o")
         # Filters of transposed convolutions number the channels of a group only.

@@ -1,8 +1,8 @@
-"""Weights of products that were quantized or rounded to float16, which the device stores in that type."""
+"""Weights of products that were quantized to 8 bits or rounded to float16, which the device stores in as many bits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..ops.matmul import MATMUL
 
 _CONVOLUTIONS = (CONV2D.name, CONV_TRANSPOSE2D.name)
 
-_RANGE = np.iinfo(np.int8)
+_LOW, _HIGH = int(np.iinfo(np.int8).min), int(np.iinfo(np.int8).max)
 
 _LEAST = 1024
 """The minimum number of elements of an array that is worth bytes: a kernel of its own reads them."""
@@ -29,51 +29,63 @@ _BLOCK = 1 << 20
 
 
 def keep_weights_narrow(graph: Graph) -> Graph:
-    """Store constant factors of products as int8 or float16 if that holds their numbers, and no other node reads them."""
+    """Store constant factors of products as int8 or float16 if that holds their numbers, and no other node reads them.
+
+    Bytes hold any whole numbers in a range of 256. Kernels subtract the zero point of weights that were uint8.
+    """
     readers: dict[int, list[Node]] = {}
     for node in graph.nodes:
         for value in node.operands:
             readers.setdefault(value, []).append(node)
     outputs = set(graph.outputs.values())
-    narrow: dict[int, Array] = {}
+    narrow: dict[int, tuple[Array, int]] = {}
     for value, array in graph.constants.items():
         if value in readers and value not in outputs and all(_multiplies_by(graph, node, value) for node in readers[value]):
-            data_type = np.int8 if holds_bytes(array) else np.float16 if holds_halves(array) else None
-            if data_type is not None:
-                narrow[value] = frozen_array(array.astype(data_type))
+            if (zero_point := byte_zero_point(array)) is not None:
+                narrow[value] = frozen_array((array + np.float32(zero_point)).astype(np.int8)), zero_point
+            elif holds_halves(array):
+                narrow[value] = frozen_array(array.astype(np.float16)), 0
     if not narrow:
         return graph
     values = dict(graph.values)
-    for value, array in narrow.items():
-        values[value] = replace(values[value], type=TensorType(array.dtype.name, array.shape))
-    return graph.with_nodes(graph.nodes, values=values, constants={**graph.constants, **narrow})
+    for value, (array, zero_point) in narrow.items():
+        values[value] = replace(values[value], type=TensorType(array.dtype.name, array.shape), zero_point=zero_point)
+    arrays = {value: array for value, (array, _) in narrow.items()}
+    return graph.with_nodes(graph.nodes, values=values, constants={**graph.constants, **arrays})
 
 
-def holds_bytes(array: Array) -> bool:
-    """Return whether a float32 array has many elements, all of them whole numbers from -128 to 127."""
-    return _holds(array, _whole)
+def byte_zero_point(array: Array) -> int | None:
+    """Return the zero point with which bytes hold a float32 array: element = byte - zero point. None if they cannot.
+
+    The array must have many elements, all of them whole numbers, in a range of 256 that includes 0.
+    """
+    if array.dtype != np.float32 or array.size < _LEAST:
+        return None
+    low, high = 0.0, 0.0
+    for part in _parts(array):
+        low, high = min(low, float(part.min())), max(high, float(part.max()))
+        if high - low > _HIGH - _LOW or not np.array_equal(part, np.rint(part)):
+            return None
+    return 0 if low >= _LOW and high <= _HIGH else _LOW - int(low)
 
 
 def holds_halves(array: Array) -> bool:
     """Return whether a float32 array has many elements, all of them finite numbers of float16."""
-    return _holds(array, _half)
+    return array.dtype == np.float32 and array.size >= _LEAST and all(map(_half, _parts(array)))
 
 
-def _holds(array: Array, holds: Callable[[Array], bool]) -> bool:
-    if array.dtype != np.float32 or array.size < _LEAST:
-        return False
+def _parts(array: Array) -> Iterator[Array]:
+    """Yield the elements of an array in parts, the first of them small."""
     flat = array.reshape(-1)
-    return holds(flat[:_FIRST]) and all(holds(flat[start : start + _BLOCK]) for start in range(_FIRST, flat.size, _BLOCK))
+    yield flat[:_FIRST]
+    for start in range(_FIRST, flat.size, _BLOCK):
+        yield flat[start : start + _BLOCK]
 
 
 def _half(part: Array) -> bool:
     with np.errstate(over="ignore"):
         rounded = part.astype(np.float16)
     return np.array_equal(part, rounded) and bool(np.isfinite(part).all())
-
-
-def _whole(part: Array) -> bool:
-    return not part.size or bool(part.min() >= _RANGE.min and part.max() <= _RANGE.max and np.array_equal(part, np.rint(part)))
 
 
 def _multiplies_by(graph: Graph, node: Node, value: int) -> bool:

@@ -40,7 +40,7 @@ def interpret(
     Returns:
         Graph output name -> array of the output's type.
     """
-    values: dict[int, Array] = dict(graph.constants)
+    values: dict[int, Array] = dict(graph.numbers)
     values.update({value: inputs[name] for name, value in graph.inputs.items()})
     if observer is not None:
         observer(None, {value: values[value] for value in graph.inputs.values()})
