@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tests.checks.calls import ALIASES, BASES, Activation, Operand, t
 from tests.golden.graphs import packed
 from tests.kernels.operators import Call, calls
@@ -170,13 +172,36 @@ WINOGRAD: Mapping[str, Any] = {
 """A convolution with so many channels that GPUs compute it by Winograd's algorithm."""
 
 
+def _bytes(*shape: int) -> np.ndarray[Any, Any]:
+    """Return weights that were uint8 with a zero point of 143, as the float32 numbers that products multiply."""
+    return np.random.default_rng(sum(shape)).integers(-143, 113, shape).astype(np.float32)
+
+
+_NHWC = {"input_layout": "nhwc", "filter_layout": "ohwi"}
+
+BYTES = (
+    Call("matmul", "row-of-bytes", [(1, 64), _bytes(64, 48)], constants=frozenset({1})),
+    Call("matmul", "rows-of-bytes", [(80, 64), _bytes(64, 96)], constants=frozenset({1})),
+    Call("conv2d", "pixels-of-bytes", [(1, 14, 14, 64), _bytes(96, 1, 1, 64), None], _NHWC, constants=frozenset({1})),
+    Call("conv2d", "taps-of-bytes", [(1, 14, 14, 16), _bytes(24, 3, 3, 16), None], _NHWC, constants=frozenset({1})),
+    Call(
+        "convTranspose2d",
+        "phases-of-bytes",
+        [(1, 14, 14, 16), _bytes(24, 3, 3, 16), None],
+        {**_NHWC, "strides": [2, 2]},
+        constants=frozenset({1}),
+    ),
+)
+"""Products whose weights devices hold as bytes with a zero point."""
+
+
 @cache
 def graphs() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """Return operator -> its golden graphs: small calls by Python names, and calls on larger tensors."""
     found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in OPS if name not in INTERNAL}
     for name, arguments in (*CALLS.items(), *LARGER, ("wgslOp", _OWN)):
         found[ALIASES.get(name, name)].append({"method": snake_case(name), "arguments": _data(arguments)})
-    for call in (*calls(), *NETWORKS):
+    for call in (*calls(), *NETWORKS, *BYTES):
         found[call.name].append(_graph(call))
     found["conv2d"].append(WINOGRAD)
     return found
