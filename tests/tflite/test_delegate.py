@@ -160,7 +160,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def test_an_operator_agrees_with_one_of_tflites_implementations(case: TfliteCase, context: wn.MLContext) -> None:
     delegate = WebnnDelegate(context=context)
-    delegated = interpreter(case.model(), delegate)
+    try:
+        delegated = interpreter(case.model(), delegate)
+    except ValueError as error:
+        if "newer model?" not in str(error) or RUNTIME == RUNTIMES[0]:
+            raise
+        pytest.skip(f"this runtime is older than the model: {error}")
     for run in range(case.runs):
         for index, result in enumerate(invoked(delegated, case.feeds())):
             assert not case.disagreement(run, index, result)
@@ -303,6 +308,7 @@ def test_a_model_runs_on_the_cpu_where_there_is_no_device(monkeypatch: pytest.Mo
 
 def test_a_driver_that_dies_beside_tensorflow_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorflow", ModuleType("tensorflow"))
+    monkeypatch.setattr(delegate_module, "have_own_symbols", lambda: False)
     context: Any = SimpleNamespace(caps=SimpleNamespace(device="llvmpipe (LLVM 15.0.6, 256 bits)"))
     with pytest.warns(RuntimeWarning, match="import tensorflow before the first context"):
         delegated = interpreter(HALVES, WebnnDelegate(context=context))
