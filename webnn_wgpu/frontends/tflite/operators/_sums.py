@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -210,6 +211,8 @@ def step_limits(call: TfliteCall) -> tuple[int, int]:
     if activation not in LIMITS:
         return least, most
     scale, point = record.quantization.scale, record.quantization.zero_point
+    if not 0 < scale < math.inf:
+        call.fail(f"its output has the scale {scale}, in which {activation} has no limits")
     low, high = LIMITS[activation]
     first = least if low is None else max(least, point + int(_rounded(low / scale)))
     last = most if high is None else min(most, point + int(_rounded(high / scale)))
