@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Held:
-    """Weights: whole numbers, the highest of which is `most`, times a unit. `data_type` is the narrowest one that holds them."""
+    """Weights: whole numbers, the highest of which is `most`, times a unit. `data_type` is the narrowest that holds them."""
 
     data_type: str
     unit: float = 1.0

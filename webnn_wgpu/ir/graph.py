@@ -47,7 +47,7 @@ class Value:
         type: data type and shape, as the specification sees it.
         origins: operators of the source graph that this value stands for.
         name: the name of a constant in the file that it comes from; "" without one.
-        zero_point: the whole number that readers subtract from the elements of a constant of weights, which they read as float32.
+        zero_point: the whole number that readers subtract from the elements of constant weights, which they read as float32.
     """
 
     id: int

@@ -334,7 +334,7 @@ class Permuted(Packing):
 
 @dataclass(frozen=True)
 class PhasedFilter(Packing):
-    """The filter of a transposed convolution in phases: for each, the taps that are whole strides apart, and zeros past the last.
+    """The filter of a transposed convolution in phases: for each, the taps that are whole strides apart, and zeros behind them.
 
     Attributes:
         kernel: rows and columns of taps.
