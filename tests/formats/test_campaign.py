@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import random
@@ -9,6 +10,7 @@ import resource
 import signal
 import struct
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from webnn_wgpu.formats.document import FileError
 from webnn_wgpu.frontends.webnn import check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 SECONDS = float(os.environ.get("CAMPAIGN_SECONDS", "60"))
@@ -50,8 +52,13 @@ GRAPH: dict[str, Any] = {
     "nodes": [
         {"id": "h", "op": "gemm", "inputs": ["x", "w"], "options": {"c": "s", "alpha": 0.5}, "outputs": ["h"]},
         {"id": "y", "op": "split", "inputs": ["h"], "options": {"splits": [1, 2], "axis": 1}, "outputs": ["a", "b"]},
+        {"id": "r", "op": "reshape", "inputs": ["h"], "options": {"newShape": [-1, 3], "label": "r"}, "outputs": ["r"]},
+        {"id": "p", "op": "slice", "inputs": ["r"], "options": {"starts": [0], "ends": [9], "axes": [0], "steps": [1]}},
+        {"id": "i", "op": "reshape", "inputs": ["p"], "options": {"newShape": [1, 1, {"name": "n", "maxSize": 4}, 3]}},
+        {"id": "k", "op": "averagePool2d", "inputs": ["i"], "options": {"autoPad": "same-upper", "strides": [2, 1]}},
+        {"id": "m", "op": "add", "inputs": ["k", "s"], "options": {}, "outputs": None},
     ],
-    "outputs": {"a": "a", "b": "b"},
+    "outputs": {"a": "a", "b": "b", "m": "m"},
 }
 ENTRY = {"dataType": "float32", "shape": [4, 3], "byteOffset": 8, "byteLength": 48, "layout": "row-major"}
 MANIFEST = {"format": "wg-weights-manifest", "version": 1, "endianness": "little", "tensors": {"encoder.dense/w": ENTRY}}
@@ -68,6 +75,30 @@ INLINE = """webnn_graph "inline" v1 {
   nodes { y = add(x, b); k = add(a, a); l = add(e, e); m = dequantizeLinear(c, e, c); n = add(f, f); }
   outputs { y; k; l; n; }
 }"""
+DIALECTS = """webnn_graph "dialects" v1 {
+  inputs { image: f32[1,2,4,4]; x: f32[2,6]; n: i32[2]; }
+  consts { w: f32[3,2,2,2] @scalar(0.5); two: i64[] @scalar(2); b: f32[3] @bytes([0,0,0,0,0,0,0,0,0,0,0,0]); }
+  nodes {
+    conv = conv2d(image, w, b, autoPad="same-upper", strides=[1, 2], inputLayout="nchw", filterLayout="oihw");
+    pool = maxPool2d(conv, windowDimensions=[2, 2], autoPad="same-lower", roundingType="ceil", padding=[]);
+    part = slice(x, starts=[0, -4], ends=[2, 9], axes=[0, 1], steps=[1, 2], label="part of x");
+    flat = reshape(part, newShape=[-1, 2]);
+    wide = unsqueeze(flat, axes=[-1]);
+    c = constant(dataType="float32", shape=[2], data="AAAAAAAAAAA=");
+    sums = add(flat, c); more = add(sums, two); less = sub(n, two);
+    kept = reduceSum(wide, axes=[-1], keepDimensions=true);
+    cast = cast(less, to="Float32");
+    [y, z] = split(more, splits=[1, 1], axis=-1); t = triangular(x, upper=false, k=1); e = clamp(t, minValue="-Infinity");
+    norm = layerNormalization(x, scale=null); g = gather(x, n, axis=-1, shape=[1]); h = softmax(x, axis=-1);
+  }
+  outputs { y; z; pool; kept; cast; e; g; h; norm; }
+}"""
+OPTION_TOKENS = [
+    *TOKENS,
+    *(b"[-1, 0.5]", b"[[1]]", b'["x"]', b"[null]", b"{x: 1}", b"1" + b"0" * 390, b"[1, 1, 1]", b"[0, 0]", b"2.5", b'"NaN"'),
+    *(b'"nhwc"', b'"same-lower"', b"label=5", b"x", b"image", b"two", b"int4", b"2147483647", b"2147483647," * 300),
+]
+"""Values that options may have, and those that they may not have."""
 BYTE_TOKENS = [
     *(b", ", b",,", b"],", b"[", b"@bytes([", b"])", b"# 1, 2\n", b"#", b"00000000255", b"256", b"-0", b"1.0", b"1e2", b"+1"),
     *(b"NaN", b"true", b'"1"', b"\xc2\xb2", b"\xd9\xa3", b"\xc2\xa0", b"\t\r\n", b"1_0", b"0x1", b"[1]", b"\0"),
@@ -96,19 +127,104 @@ def mutated(data: bytes, source: random.Random, tokens: Sequence[bytes] = TOKENS
     return bytes(found)
 
 
-KINDS: dict[str, tuple[bytes, Callable[[Path], dict[str, bytes]]]] = {
-    "text": (MLP.encode(), lambda _: {"mlp.safetensors": safetensors({"encoder.dense/w": WEIGHTS})}),
-    "inline": (INLINE.encode(), lambda _: {}),
-    "json": (json.dumps(GRAPH).encode(), lambda _: {"mlp.safetensors": safetensors({"encoder.dense/w": WEIGHTS})}),
-    "manifest": (json.dumps(MANIFEST).encode(), lambda _: {"mlp.webnn": MLP.encode(), "mlp.weights": BLOB}),
-    "safetensors": (safetensors({"encoder.dense/w": WEIGHTS}), lambda _: {"mlp.webnn": MLP.encode()}),
-}
-NAMES = {
-    "text": "mlp.webnn",
-    "inline": "mlp.webnn",
-    "json": "mlp.json",
-    "manifest": "mlp.manifest.json",
-    "safetensors": "mlp.safetensors",
+VALUES: list[Any] = [
+    *(None, True, False, -1, 0, 1, 2, 3, 4, 16, 255, 256, 65535, 65536, 2**31, 2**32 - 1, 2**32, 2**53, 2**60, 1.5, 1e308),
+    *(10**400, -(2**64), [2**62] * 300, [2**62] * 2000, [-1, "x"], [-1, 0.5], [None], [[1]], ["x"], {"x": 1}, "NaN"),
+    *("", "x", "y", "w", "../x", "/etc/passwd", ".", "\0", "\ud800", "<script>", "float32", "float16", "int4", "nchw"),
+    *([], {}, [[]], [0, 0, 0], [1, 1, 1], [2**32 - 1] * 3, [1, 2], [2, 1], {"name": "n", "maxSize": 3}),
+]
+"""Values of JSON, right and wrong ones."""
+MEMBERS = (
+    *("x", "alias", "texture", "quad", "exact", "__proto__", "label", "axis", "axes", "strides", "autoPad", "inputLayout"),
+    *("filterLayout", "newShape", "starts", "ends", "steps", "bias", "data", "dtype", "shape", "kind"),
+)
+"""Names that members get."""
+
+
+def places(content: Any) -> list[tuple[Any, Any]]:
+    """Return the containers of a JSON value with each of their keys."""
+    keys = range(len(content)) if isinstance(content, list) else list(content) if isinstance(content, dict) else ()
+    return [place for key in keys for place in ((content, key), *places(content[key]))]
+
+
+def changed(content: Any, source: random.Random, values: Sequence[Any] = VALUES) -> Any:
+    """Return a JSON value with some members replaced, removed, repeated or exchanged."""
+    found = copy.deepcopy(content)
+    for _ in range(source.choice((1, 1, 1, 2, 3, 6))):
+        every = places(found)
+        if not every:
+            break
+        container, key = source.choice(every)
+        match source.randrange(6):
+            case 0:
+                container[key] = copy.deepcopy(source.choice(values))
+            case 1:
+                del container[key]
+            case 2:
+                other, of = source.choice(every)
+                container[key] = copy.deepcopy(other[of])
+            case 3 if isinstance(container[key], int):
+                container[key] += source.choice((-256, -32, -4, -1, 1, 4, 32, 256, container[key]))
+            case 4 if isinstance(container, list):
+                container.insert(key, copy.deepcopy(container[key]))
+            case _ if isinstance(container, dict):
+                container[source.choice(MEMBERS)] = container.pop(key)
+    return found
+
+
+HEADER = {"encoder.dense/w": {"dtype": "F32", "shape": [4, 3], "data_offsets": [0, 48]}, "__metadata__": {"x": "y"}}
+SAFETENSORS = {"mlp.safetensors": safetensors({"encoder.dense/w": WEIGHTS})}
+
+
+def with_header(content: Any) -> bytes:
+    """Return a safetensors file with a header."""
+    text = json.dumps(content).encode()
+    return struct.pack("<Q", len(text)) + text + WEIGHTS.tobytes()
+
+
+def as_json(content: Any) -> bytes:
+    """Return a JSON file."""
+    return json.dumps(content).encode()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file.
+
+    Attributes:
+        name: the name of the file that is mutated.
+        data: its content.
+        tokens: what its bytes are replaced by.
+        beside: the other files.
+        content: the value of the JSON in it, whose members are changed, too.
+        written: returns the file of a value.
+    """
+
+    name: str
+    data: bytes
+    tokens: Sequence[bytes] = tuple(TOKENS)
+    beside: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    content: Any = None
+    written: Callable[[Any], bytes] = as_json
+
+    def mutated(self, source: random.Random) -> bytes:
+        """Return the file with some of its bytes or members changed."""
+        if self.content is not None and source.random() < 0.6:
+            return self.written(changed(self.content, source))
+        return mutated(self.data, source, self.tokens)
+
+
+KINDS = {
+    "text": Kind("mlp.webnn", MLP.encode(), beside=SAFETENSORS),
+    "inline": Kind("mlp.webnn", INLINE.encode(), BYTE_TOKENS),
+    "dialects": Kind("mlp.webnn", DIALECTS.encode(), OPTION_TOKENS),
+    "json": Kind("mlp.json", as_json(GRAPH), beside=SAFETENSORS, content=GRAPH),
+    "manifest": Kind(
+        "mlp.manifest.json", as_json(MANIFEST), beside={"mlp.webnn": MLP.encode(), "mlp.weights": BLOB}, content=MANIFEST
+    ),
+    "safetensors": Kind(
+        "mlp.safetensors", with_header(HEADER), beside={"mlp.webnn": MLP.encode()}, content=HEADER, written=with_header
+    ),
 }
 
 
@@ -119,8 +235,8 @@ def _hangs(*_: object) -> None:
 @pytest.mark.campaign
 @pytest.mark.parametrize("kind", KINDS)
 def test_mutated_files_are_read_or_refused(kind: str, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    data, beside = KINDS[kind]
-    for name, content in beside(tmp_path).items():
+    fuzzed = KINDS[kind]
+    for name, content in fuzzed.beside.items():
         (tmp_path / name).write_bytes(content)
     graph = tmp_path / ("mlp.json" if kind == "json" else "mlp.webnn")
     source = random.Random(SEED)
@@ -129,8 +245,8 @@ def test_mutated_files_are_read_or_refused(kind: str, tmp_path: Path, record_pro
     np.seterr(all="ignore")
     signal.signal(signal.SIGALRM, _hangs)
     while time.monotonic() < end:
-        content = mutated(data, source, BYTE_TOKENS if kind == "inline" else TOKENS)
-        (tmp_path / NAMES[kind]).write_bytes(content)
+        content = fuzzed.mutated(source)
+        (tmp_path / fuzzed.name).write_bytes(content)
         signal.alarm(3 * LONGEST)
         start = time.monotonic()
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import struct
@@ -14,6 +15,7 @@ import pytest
 import webnn_wgpu as wn
 from webnn_wgpu.formats.document import DynamicDimension, FileError, OperandReference, ScalarFill
 from webnn_wgpu.formats.text import parse_text
+from webnn_wgpu.formats.weights import opened
 from webnn_wgpu.frontends.webnn import check
 
 if TYPE_CHECKING:
@@ -179,6 +181,155 @@ def test_hostile_files_are_refused_before_anything_is_allocated(
 ) -> None:
     with pytest.raises(wn.MLTypeError, match=message):
         loaded(tmp_path, text, reference)
+
+
+IMAGE = {"inputs": "x: f32[1, 1, 4, 4];", "consts": "w: f32[1, 1, 2, 2] @scalar(1);"}
+PADDED = 'y = conv2d(x, w, autoPad="same-upper", {});'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (graph("y = relu(x, label=5);"), "relu: label must be a string of Unicode characters; got 5"),
+        (graph("y = reshape(x, newShape=[-1, [2]]);"), r"reshape: newShape must be a list of integers; got \[-1, \[2\]\]"),
+        (graph('y = slice(x, starts=[0], ends=[1], steps=["a"]);'), r"slice: steps must be a list of integers; got \['a'\]"),
+        (graph("y = slice(x, starts=[0.5], ends=[1]);"), r"slice: starts must be a list of integers; got \[0\.5\]"),
+        (graph("y = slice(x, starts=[0], axes=[0]);"), "slice: ends must be a list of integers; got None"),
+        (graph(PADDED.format("strides=5"), **IMAGE), "conv2d: strides must be a list of integers; got 5"),
+        (graph(PADDED.format("strides=[1, 1, 1]"), **IMAGE), r"conv2d\('y'\): strides must have 2 items"),
+        (graph(PADDED.format("strides=[0, 1]"), **IMAGE), r"conv2d\('y'\): every item of strides must be > 0"),
+        (graph(PADDED.format("inputLayout=5"), **IMAGE), r"conv2d\('y'\): Invalid input_layout; got 5"),
+        (graph(PADDED.format('filterLayout="abcd"'), **IMAGE), r"conv2d\('y'\): Invalid filter_layout; got 'abcd'"),
+        (graph(PADDED.format("label=a"), inputs=IMAGE["inputs"], consts="w: f32[1, 1] @scalar(1);"), "must its filter"),
+        (graph('y = maxPool2d(x, autoPad="same-upper", windowDimensions=7);', **IMAGE), "windowDimensions must be a list"),
+        (graph('c = constant(dataType=f32, shape=[-1], data="AAAAAA=="); y = add(x, c);'), "a dimension must be an integer"),
+        (
+            graph('c = constant(dataType=f32, shape=[3], data="AAAA"); y = add(x, c);'),
+            "'c' has the wrong number of bytes; got 3",
+        ),
+        (graph('c = constant(dataType=f99, shape=[1], data="AAAA"); y = add(x, c);'), "no such data type; got 'f99'"),
+        (graph("y = add(x, c);", consts=f"c: f32[] @scalar(1{'0' * 380});"), "the number is out of the range of float64"),
+        (
+            graph("y = relu(c);", consts=f"c: u8[{'2147483647,' * 700}] @bytes([1]);"),
+            r":1:\d+: the shape has too many elements",
+        ),
+        (
+            graph("k = add(a, c); y = relu(k);", consts="a: i4[2] @bytes([1]); c: f32[] @scalar(1);"),
+            "a data type is not allowed",
+        ),
+        (graph("y = relu(x)\v?;"), r"does not follow the grammar of \.webnn files; got '\\x0b\?;"),
+    ],
+)
+def test_values_of_another_kind_are_refused_with_their_statement(
+    text: str, message: str, tmp_path: Path, reference: wn.MLContext
+) -> None:
+    with pytest.raises(FileError, match=message) as refused:
+        loaded(tmp_path, text, reference)
+    assert re.match(r".*g\.webnn:1:\d+: ", str(refused.value))
+
+
+def test_a_constant_of_a_statement_may_be_packed(tmp_path: Path, reference: wn.MLContext) -> None:
+    nodes = 'c = constant(dataType="int4", shape=[3], data="4Qc="); y = dequantizeLinear(c, s, c);'
+    model = loaded(tmp_path, graph(nodes, consts="s: f32[3] @scalar(0.5);"), reference)
+    assert model.run({})["y"].tolist() == [0.0, 0.0, 0.0]
+
+
+JSON: dict[str, Any] = {
+    "format": "webnn-graph-json",
+    "version": 1,
+    "inputs": {"x": {"dataType": "float32", "shape": [2]}},
+    "consts": {"c": {"dataType": "uint8", "shape": [1], "init": {"kind": "inlineBytes", "bytes": [1]}}},
+    "nodes": [{"id": "y", "op": "relu", "inputs": ["x"], "options": {"label": "LABEL"}}],
+    "outputs": {"y": "y"},
+}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"version": 1', f'"version": {"1" * 5000}', "the JSON has a number with too many digits"),
+        ('"version": 1', '"version": true', ":version: the version must be an integer; got True"),
+        ('"LABEL"', "[" * 600 + "]" * 600, r"g\.json:1:\d+: brackets are nested too deeply; got 65 brackets"),
+        ('"LABEL"', r'"\ud800"', r":nodes\[0\]\.options\.label: a string of Unicode characters is expected"),
+        ('"x":', r'"\udc00":', "a name must be a string of Unicode characters"),
+        ('"bytes": [1]', '"bytes": [true]', r"bytes\[0\]: an item is no byte; got True"),
+        ('"outputs": {', '"outputs": {"y": "y", ', "an object has the member 'y' twice"),
+    ],
+)
+def test_faults_of_json_name_their_place(old: str, new: str, message: str, tmp_path: Path) -> None:
+    text = json.dumps(JSON)
+    assert old in text
+    (tmp_path / "g.json").write_text(text.replace(old, new))
+    with pytest.raises(FileError, match=message):
+        check(tmp_path / "g.json")
+
+
+@pytest.mark.parametrize("shape", [[2**62] * 300, [2**62] * 200_000])
+def test_shapes_of_stored_tensors_are_refused_before_their_product_takes_long(shape: list[int], tmp_path: Path) -> None:
+    header = json.dumps({"w": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}}).encode()
+    (tmp_path / "w.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    start = time.process_time()
+    with pytest.raises(FileError, match=r"w\.safetensors:w\.shape: the shape has too many elements"):
+        opened(tmp_path / "w.safetensors")
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("kind", [["F32"], None, 5, "F64"])
+def test_types_of_stored_tensors_are_names(kind: Any, tmp_path: Path) -> None:
+    header = json.dumps({"w": {"dtype": kind, "shape": [], "data_offsets": [0, 0]}}).encode()
+    (tmp_path / "w.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    with pytest.raises(FileError, match=r"w\.dtype: unknown data type"):
+        opened(tmp_path / "w.safetensors")
+    entry = {"dataType": kind, "shape": [], "byteOffset": 0, "byteLength": 0}
+    (tmp_path / "b.weights").write_bytes(b"")
+    (tmp_path / "b.manifest.json").write_text(json.dumps({"format": "wg-weights-manifest", "tensors": {"w": entry}}))
+    with pytest.raises(FileError, match=r"tensors\.w\.dataType: no such data type"):
+        opened(tmp_path / "b.weights")
+
+
+def test_a_manifest_tells_the_size_of_its_types(tmp_path: Path) -> None:
+    entry = {"dataType": "float32", "shape": [2], "byteOffset": 0, "byteLength": 4}
+    (tmp_path / "b.weights").write_bytes(bytes(8))
+    (tmp_path / "b.manifest.json").write_text(json.dumps({"format": "wg-weights-manifest", "tensors": {"w": entry}}))
+    with pytest.raises(FileError, match=r"tensors\.w\.byteLength: wrong number of bytes; got 4 bytes; allowed: 8 bytes"):
+        opened(tmp_path / "b.weights")
+
+
+def test_names_have_no_halves_of_surrogate_pairs(reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    descriptor: wn.MLOperandDescriptor = {"dataType": "float32", "shape": [2]}
+    with pytest.raises(wn.MLTypeError, match="name must not be empty, and of Unicode characters"):
+        builder.input("\ud800", descriptor)
+    x = builder.input("\U0001f926", descriptor)
+    with pytest.raises(wn.MLTypeError, match="label must be a string of Unicode characters"):
+        builder.relu(x, label="\udc00")
+    with pytest.raises(wn.MLTypeError, match="an output's name must be a string of Unicode characters"):
+        builder.build({"\ud800": builder.relu(x)})
+
+
+MANY = 2000
+
+
+@pytest.mark.parametrize(
+    ("consts", "statement"),
+    [
+        ('c{0}: f32[2, 3] @weights("a.{0}");', "r{0} = add(x, c{0});"),
+        ("c{0}: i32[] @scalar(2);", "r{0} = add(x, c{0});"),
+        ("c{0}: f32[2, 2] @scalar(2);", "r{0} = gemm(w, w, c={0});"),
+        ("c{0}: f32[2, 3] @scalar(2);", "k{0} = add(x, c{0}); r{0} = add(c{0}c, x);"),
+    ],
+    ids=["loose keys", "types of scalars", "numbers of operands", "similar names"],
+)
+def test_large_files_take_no_time_for_each_pair_of_names(consts: str, statement: str, tmp_path: Path) -> None:
+    names = range(MANY)
+    nodes = "w = slice(x, [0, 0], [2, 2]); " + " ".join(statement.format(i) for i in names)
+    text = graph(f"{nodes} y = relu(x);", consts=" ".join(consts.format(i) for i in names))
+    (tmp_path / "g.webnn").write_text(text)
+    (tmp_path / "g.safetensors").write_bytes(safetensors({f"a_{i}": np.zeros((2, 3), np.float32) for i in names}))
+    start = time.process_time()
+    with contextlib.suppress(FileError):
+        check(tmp_path / "g.webnn")
+    assert time.process_time() - start < 4
 
 
 def test_dialects_of_slices_paddings_and_axes(tmp_path: Path, reference: wn.MLContext) -> None:

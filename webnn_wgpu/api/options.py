@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 
 from ..core.errors import MLTypeError, quoted
-from ..core.names import snake_case
+from ..core.names import is_unicode, snake_case
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -91,8 +91,8 @@ class _Conversion:
         if mapping is not None and not isinstance(mapping, Mapping):
             raise fail("options must be a mapping", got=f"{quoted(mapping)} ({type(mapping).__name__})")
         keywords = self._keywords(given, fail)
-        if not isinstance(keywords.get("label", ""), str):
-            raise fail("label must be a string", got=quoted(keywords["label"]))
+        if not isinstance(keywords.get("label", ""), str) or not is_unicode(label):
+            raise fail("label must be a string of Unicode characters", got=quoted(keywords["label"]))
         try:
             self.signature.bind(*args, **keywords)
         except TypeError as error:

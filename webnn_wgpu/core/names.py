@@ -25,3 +25,12 @@ def method_name(operator: str) -> str:
     ('reduce_sum', 'ext.top_k')
     """
     return f"ext.{operator.removeprefix('x.')}" if operator.startswith("x.") else snake_case(operator)
+
+
+def is_unicode(text: str) -> bool:
+    r"""Return whether a text can be encoded: Python's strings, as those of JSON, may have one half of a surrogate pair.
+
+    >>> is_unicode("\U0001f926"), is_unicode("\ud83e")
+    (True, False)
+    """
+    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)

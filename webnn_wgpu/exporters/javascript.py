@@ -25,6 +25,7 @@ from webnn_wgpu.formats.document import (
     TensorDeclaration,
     WeightsKey,
 )
+from webnn_wgpu.formats.names import UniqueNames
 
 from .files import replace_files
 from .webnn import Array, Weights, document_of, option_name, standardized, weights_files
@@ -173,7 +174,7 @@ class _Module:
 
     def __init__(self, document: Document, has_weights: bool, uses: Mapping[str, Mapping[str, _Use]]) -> None:
         self.document, self.has_weights, self.uses = document, has_weights, uses
-        self.taken: set[str] = set(RESERVED)
+        self.taken = UniqueNames(RESERVED)
         self.variables: dict[str, str] = {}
         declared = [d.name for d in document.inputs] + [c.declaration.name for c in document.constants]
         for name in (*declared, *(name for s in document.statements for name in s.results)):
@@ -182,13 +183,7 @@ class _Module:
 
     def variable(self, name: str) -> str:
         plain = re.sub(r"[^A-Za-z0-9_$]", "_", name)
-        plain = plain if plain and not plain[0].isdigit() else f"_{plain}"
-        found, number = plain, 1
-        while found in self.taken:
-            number += 1
-            found = f"{plain}_{number}"
-        self.taken.add(found)
-        return found
+        return self.taken.of(plain if plain and not plain[0].isdigit() else f"_{plain}")
 
     def text(self, outputs: Mapping[str, tuple[str, list[int]]]) -> str:
         document = self.document
@@ -226,7 +221,7 @@ class _Module:
 
     def constant(self, constant: Constant) -> str:
         declaration, init = constant.declaration, constant.init
-        shape = cast("tuple[int, ...]", declaration.shape)
+        shape = constant.shape
         descriptor = _descriptor(declaration.data_type, shape)
         if isinstance(init, WeightsKey):
             return f"builder.constant({descriptor}, weights.getData({quoted(init.key)}))"

@@ -25,6 +25,7 @@ from webnn_wgpu.formats.document import (
     TensorDeclaration,
     WeightsKey,
 )
+from webnn_wgpu.formats.names import UniqueNames
 
 from .files import replace_files
 from .webnn import Array, Weights, document_of, option_name, safetensors_of
@@ -106,7 +107,7 @@ class _Program:
 
     def __init__(self, document: Document, file: str) -> None:
         self.document, self.file = document, file
-        self.taken = set(RESERVED)
+        self.taken = UniqueNames(RESERVED)
         self.variables: dict[str, str] = {}
         declared = [d.name for d in document.inputs] + [c.declaration.name for c in document.constants]
         for name in (*declared, *(name for s in document.statements for name in s.results)):
@@ -117,13 +118,7 @@ class _Program:
 
     def variable(self, name: str) -> str:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
-        plain = plain if plain and not plain[0].isdigit() else f"_{plain}"
-        found, number = plain, 1
-        while found in self.taken:
-            number += 1
-            found = f"{plain}_{number}"
-        self.taken.add(found)
-        return found
+        return self.taken.of(plain if plain and not plain[0].isdigit() else f"_{plain}")
 
     def text(self) -> str:
         document = self.document
@@ -158,7 +153,7 @@ class _Program:
 
     def constant(self, constant: Constant) -> tuple[str, list[str], str]:
         declaration, init = constant.declaration, constant.init
-        shape = cast("tuple[int, ...]", declaration.shape)
+        shape = constant.shape
         kind = declaration.data_type
         descriptor = f'{{"dataType": {_string(kind)}, "shape": {list(shape)}}}'
         if isinstance(init, WeightsKey):

@@ -30,7 +30,7 @@ from webnn_wgpu.formats.document import (
     TensorDeclaration,
     WeightsKey,
 )
-from webnn_wgpu.formats.names import identifier
+from webnn_wgpu.formats.names import UniqueNames, identifier
 from webnn_wgpu.formats.weights import MAGIC, MANIFEST_FORMATS, PACKED_MARK, SAFETENSORS_TYPES
 from webnn_wgpu.formats.writing import to_json, to_text
 
@@ -160,27 +160,21 @@ class _Exporter:
         self.source, self.weights, self.labels = graph.source, weights, labels
         if self.source.aliases:
             raise NotSupportedError("outputs that update inputs in place cannot be written", operator="save")
-        self.location = Location(name := "")
+        self.location = Location("")
         self.names: dict[int, str] = {}
-        self.taken: set[str] = {name}
+        self.unique = UniqueNames([""])
         self.arrays: dict[str, Array] = {}
 
-    def name(self, value: int, wanted: str) -> str:
-        """Return a value's name: the wanted one, or one like it that is not taken."""
-        found, number = wanted, 1
-        while found in self.taken:
-            number += 1
-            found = f"{wanted}_{number}"
-        self.taken.add(found)
-        self.names[value] = found
-        return found
+    def name(self, value: int, wanted: str) -> None:
+        """Give a value a name: the wanted one, or one like it that is not taken."""
+        self.names[value] = self.unique.of(wanted)
 
     def document(self, name: str, quantized: bool) -> tuple[Document, dict[str, Array]]:
         source = self.source
         for own, value in source.inputs.items():
             self.name(value, own)
         for own, value in source.outputs.items():
-            if value not in self.names and value not in source.constants and own not in self.taken:
+            if value not in self.names and value not in source.constants and own not in self.unique.taken:
                 self.name(value, own)
         for value in source.constants:
             if source.values[value].name:

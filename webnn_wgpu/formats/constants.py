@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
+import sys
 
 import ml_dtypes
 import numpy as np
 
-from ..core.data_types import DATA_TYPES, PACKED_TYPES, Array, byte_length, of_tensor_bytes, tensor_bytes
+from ..core.data_types import CONSTANT_TYPES, DATA_TYPES, PACKED_TYPES, Array, byte_length, of_tensor_bytes, tensor_bytes
 from ..core.errors import quoted
-from .document import FileError, Location, TensorDeclaration
+from .document import FileError, Location, TensorDeclaration, element_count
 from .weights import PACKED_MARK, StoredTensor
 
 MOST_FILLED = 1 << 28
@@ -18,8 +18,8 @@ MOST_FILLED = 1 << 28
 
 def from_number(declaration: TensorDeclaration, shape: tuple[int, ...], value: int | float) -> Array:
     """Return an array whose elements are all `value`, rounded once to a float type and exact for an integer type."""
-    kind = (PACKED_TYPES | DATA_TYPES)[declaration.data_type]
-    if byte_length(declaration.data_type, math.prod(shape)) > MOST_FILLED:
+    kind = CONSTANT_TYPES[declaration.data_type]
+    if byte_length(declaration.data_type, element_count(shape, declaration.location)) > MOST_FILLED:
         raise FileError(
             declaration.location,
             f"the constant '{declaration.name}' is too large to be filled with a number",
@@ -37,13 +37,24 @@ def from_number(declaration: TensorDeclaration, shape: tuple[int, ...], value: i
                 got=quoted(value),
                 allowed=f"{low}..{high}",
             )
-        value = int(value)
-    return np.full(shape, np.array(value).astype(kind.numpy) if kind.kind == "float" else kind.numpy.type(value), kind.numpy)
+        return np.full(shape, kind.numpy.type(int(value)), kind.numpy)
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        raise FileError(declaration.location, "the number is out of the range of float64", got=quoted(value))
+    return np.full(shape, np.array(value).astype(kind.numpy), kind.numpy)
+
+
+def holds(data_type: str, value: int | float) -> bool:
+    """Return whether a data type has a number without a rounding."""
+    kind = CONSTANT_TYPES[data_type]
+    if kind.kind == "float":
+        return abs(value) <= float(np.finfo(kind.numpy).max) and float(np.array(value, kind.numpy)) == value
+    low, high = kind.limits
+    return (isinstance(value, int) or value.is_integer()) and low <= value <= high
 
 
 def from_bytes(declaration: TensorDeclaration, shape: tuple[int, ...], data: bytes | Array) -> Array:
     """Return the array of these bytes. Elements of 4 bits are two in a byte, or one in each byte's low half."""
-    count, data_type = math.prod(shape), declaration.data_type
+    count, data_type = element_count(shape, declaration.location), declaration.data_type
     raw = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
     if data_type in PACKED_TYPES and len(raw) == count and count != byte_length(data_type, count):
         nibbles = (raw & 15).astype(np.uint8)

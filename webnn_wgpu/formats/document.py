@@ -6,12 +6,13 @@ operands and shapes are checked when a graph is built from it.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
-from ..core.errors import MLTypeError, printable
+from ..core.data_types import byte_length
+from ..core.errors import MLTypeError, printable, quoted
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,11 @@ class Faults:
             yield
         except FileError as error:
             self._found += error.faults
+
+    @property
+    def count(self) -> int:
+        """The number of faults that were found."""
+        return len(self._found)
 
     def check(self) -> None:
         """Raise the first fault, with all of them in `faults`, if there is one."""
@@ -185,6 +191,21 @@ class Constant:
     declaration: TensorDeclaration
     init: Init
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape, which is static."""
+        return cast("tuple[int, ...]", self.declaration.shape)
+
+    @property
+    def element_count(self) -> int:
+        """The number of elements."""
+        return element_count(self.shape, self.declaration.location)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the elements, two elements of 4 bits in a byte."""
+        return byte_length(self.declaration.data_type, self.element_count)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
@@ -270,5 +291,30 @@ def checked_version(version: int, location: Location) -> int:
 def checked_size(size: Any, location: Location) -> int:
     """Return `size` if it is a size that a dimension may have."""
     if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size < 2**31:
-        raise FileError(location, "a dimension must be an integer", got=repr(size)[:40], allowed="1..2147483647")
+        raise FileError(location, "a dimension must be an integer", got=quoted(size, 40), allowed="1..2147483647")
     return size
+
+
+MOST_ELEMENTS = 2**63 - 1
+"""Elements of a tensor in a file, at most."""
+
+
+def element_count(shape: Sequence[int], location: Location) -> int:
+    """Return the number of elements of a shape.
+
+    The product of a long shape takes minutes, and Python refuses to print it. A shape beyond `MOST_ELEMENTS` is refused first.
+    """
+    count = 1
+    for size in shape:
+        count *= size
+        if count > MOST_ELEMENTS:
+            allowed = f"at most {MOST_ELEMENTS}"
+            raise FileError(location, "the shape has too many elements", got=quoted(list(shape)), allowed=allowed)
+    return count
+
+
+def checked_object(value: Any, location: Location) -> dict[str, Any]:
+    """Return `value` if it is an object of JSON."""
+    if not isinstance(value, dict):
+        raise FileError(location, "an object is expected", got=quoted(value))
+    return cast("dict[str, Any]", value)

@@ -6,15 +6,13 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
 from urllib.parse import quote, unquote
 
 import numpy as np
 
 from ..core.data_types import DATA_TYPES, PACKED_TYPES, Array, byte_length, of_tensor_bytes
-from ..core.errors import quoted
-from .document import FileError, Location
-from .weights import StoredTensor
+from .document import FileError, Location, element_count
+from .weights import StoredTensor, parsed_object, tensor_shape, tensor_type
 
 DESCRIPTION = ".meta.json"
 LONGEST = 200
@@ -69,7 +67,7 @@ def folder_tensors(folder: Path) -> dict[str, StoredTensor]:
             raise FileError(location, f"there is no file '{data.name}' with the bytes")
         kind, shape = _described(path, location)
         raw = np.memmap(data, np.uint8, "r") if data.stat().st_size else np.zeros(0, np.uint8)
-        expected = byte_length(kind, math.prod(shape))
+        expected = byte_length(kind, element_count(shape, location.at("shape")))
         if len(raw) != expected:
             raise FileError(Location(str(data)), "wrong number of bytes", got=f"{len(raw)} bytes", allowed=f"{expected} bytes")
         parts = (*path.relative_to(folder).parts[:-1], path.name.removesuffix(DESCRIPTION))
@@ -78,18 +76,11 @@ def folder_tensors(folder: Path) -> dict[str, StoredTensor]:
 
 
 def _described(path: Path, location: Location) -> tuple[str, tuple[int, ...]]:
-    try:
-        content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise FileError(location, f"no JSON: {error}") from None
-    members = cast("dict[str, Any]", content if isinstance(content, dict) else {})
-    kind, shape = members.get("dataType"), members.get("shape")
-    if kind not in DATA_TYPES and kind not in PACKED_TYPES:
-        raise FileError(location.at("dataType"), "no such data type", got=quoted(kind))
-    sizes = cast("list[Any]", shape if isinstance(shape, list) else [None])
-    if any(not isinstance(n, int) or isinstance(n, bool) or not 0 <= n < 2**31 for n in sizes):
-        raise FileError(location.at("shape"), "a list of sizes is expected", got=quoted(sizes))
-    return str(kind), tuple(sizes)
+    members = parsed_object(path.read_bytes(), location)
+    return (
+        tensor_type(members.get("dataType"), location.at("dataType")),
+        tensor_shape(members.get("shape"), location.at("shape")),
+    )
 
 
 def statistics(tensor: StoredTensor) -> tuple[float, float, int]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from ..core.errors import quoted
+from ..core.names import is_unicode
 from .document import (
     LIST_OPERATORS,
     SHORT_TYPES,
@@ -26,10 +27,11 @@ from .document import (
     Statement,
     TensorDeclaration,
     WeightsKey,
+    checked_object,
     checked_size,
     checked_version,
 )
-from .text import SPECIAL_NUMBERS, dynamic_size
+from .text import SPECIAL_NUMBERS, check_depth, dynamic_size
 
 FORMAT = "webnn-graph-json"
 
@@ -55,22 +57,28 @@ def parse_json(text: str, file: str) -> Document:
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
             raise FileError(root, f"an object has the member {quoted(twice)} twice")
+        for name in members:
+            if not is_unicode(name):
+                raise FileError(root, "a name must be a string of Unicode characters", got=quoted(name))
         return members
 
+    check_depth(text, file)
     try:
         content = json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         where = Location(file, f"{error.lineno}:{error.colno}")
         raise FileError(where, f"no JSON: {error.msg}, line {error.lineno} column {error.colno}") from None
-    except RecursionError:
-        raise FileError(root, "the JSON is nested too deeply") from None
-    members = _object(content, root)
+    except FileError:
+        raise
+    except ValueError:  # Python refuses integers of thousands of digits.
+        raise FileError(root, "the JSON has a number with too many digits") from None
+    members = checked_object(content, root)
     kind = members.get("format")
     if kind != FORMAT:
         hint = next((f"It is {what}." for what, is_kind in _OTHER_KINDS.items() if is_kind(members)), "")
         raise FileError(root.at("format"), "the file is no graph", got=quoted(kind), allowed=repr(FORMAT), hint=hint)
     version = _required(members, "version", root)
-    if not isinstance(version, int):
+    if not isinstance(version, int) or isinstance(version, bool):
         raise FileError(root.at("version"), "the version must be an integer", got=quoted(version))
     faults = Faults()
     document = Document(
@@ -80,12 +88,12 @@ def parse_json(text: str, file: str) -> Document:
         quantized=bool(members.get("quantized")),
         inputs=_each(
             faults,
-            _object(_required(members, "inputs", root), root.at("inputs")).items(),
+            checked_object(_required(members, "inputs", root), root.at("inputs")).items(),
             lambda item: _declaration(*item, root.at("inputs").at(item[0])),
         ),
         constants=_each(
             faults,
-            _object(members.get("consts") or {}, root.at("consts")).items(),
+            checked_object(members.get("consts") or {}, root.at("consts")).items(),
             lambda item: _constant(*item, root.at("consts").at(item[0])),
         ),
         statements=_each(
@@ -95,7 +103,7 @@ def parse_json(text: str, file: str) -> Document:
         ),
         outputs=_each(
             faults,
-            _object(_required(members, "outputs", root), root.at("outputs")).items(),
+            checked_object(_required(members, "outputs", root), root.at("outputs")).items(),
             lambda item: _output(*item, root.at("outputs").at(item[0])),
         ),
     )
@@ -135,12 +143,6 @@ def _required(members: Mapping[str, Any], name: str, location: Location) -> Any:
     return members[name]
 
 
-def _object(value: Any, location: Location) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise FileError(location, "an object is expected", got=quoted(value))
-    return cast("dict[str, Any]", value)
-
-
 def _list(value: Any, location: Location) -> list[Any]:
     if not isinstance(value, list):
         raise FileError(location, "a list is expected", got=quoted(value))
@@ -148,13 +150,13 @@ def _list(value: Any, location: Location) -> list[Any]:
 
 
 def _text(value: Any, location: Location) -> str:
-    if not isinstance(value, str):
-        raise FileError(location, "a string is expected", got=quoted(value))
+    if not isinstance(value, str) or not is_unicode(value):
+        raise FileError(location, "a string of Unicode characters is expected", got=quoted(value))
     return value
 
 
 def _declaration(name: str, value: Any, location: Location) -> TensorDeclaration:
-    members = _object(value, location)
+    members = checked_object(value, location)
     data_type = _required(members, "dataType", location)
     if data_type not in SHORT_TYPES.values():
         where = location.at("dataType")
@@ -178,8 +180,10 @@ def _constant(name: str, value: Any, location: Location) -> Constant:
     declaration = _declaration(name, value, location)
     if any(isinstance(size, DynamicDimension) for size in declaration.shape):
         raise FileError(location, f"the shape of constant {quoted(name)} must be static")
-    members = _object(value, location)
-    return Constant(declaration, _init(_object(_required(members, "init", location), location.at("init")), location.at("init")))
+    members = checked_object(value, location)
+    return Constant(
+        declaration, _init(checked_object(_required(members, "init", location), location.at("init")), location.at("init"))
+    )
 
 
 def _init(members: dict[str, Any], location: Location) -> Init:
@@ -207,17 +211,17 @@ def _bytes(value: Any, location: Location) -> bytes:
         except binascii.Error:
             raise FileError(location, "the string is no base64", got=quoted(value)) from None
     for i, item in enumerate(_list(value, location)):
-        if not isinstance(item, int) or not 0 <= item <= 255:
+        if not isinstance(item, int) or isinstance(item, bool) or not 0 <= item <= 255:
             raise FileError(location.at(i), "an item is no byte", got=quoted(item), allowed="0..255")
     return bytes(value)
 
 
 def _statement(value: Any, location: Location) -> Statement:
-    node = _object(value, location)
+    node = checked_object(value, location)
     identity = _text(_required(node, "id", location), location.at("id"))
     outputs = node.get("outputs")
     results = [identity] if outputs is None else _list(outputs, location.at("outputs"))
-    options = _object(node.get("options") or {}, location.at("options"))
+    options = checked_object(node.get("options") or {}, location.at("options"))
     inputs = _list(node.get("inputs") or [], location.at("inputs"))
     operator = _text(_required(node, "op", location), location.at("op"))
     return Statement(
@@ -225,17 +229,17 @@ def _statement(value: Any, location: Location) -> Statement:
         arguments=tuple(
             OperandReference(_text(v, location.at("inputs").at(i)), location.at("inputs").at(i)) for i, v in enumerate(inputs)
         ),
-        options={name: _value(v) for name, v in options.items()},
+        options={name: _value(v, location.at("options").at(name)) for name, v in options.items()},
         results=tuple(_text(v, location.at("outputs").at(i)) for i, v in enumerate(results)),
         bracketed=len(results) != 1 or operator in LIST_OPERATORS,
         location=location,
     )
 
 
-def _value(value: Any) -> Any:
+def _value(value: Any, location: Location) -> Any:
     """Return an option's value with its dynamic dimensions recognized."""
     if isinstance(value, list):
-        return [_value(v) for v in cast("list[Any]", value)]
+        return [_value(v, location.at(i)) for i, v in enumerate(cast("list[Any]", value))]
     if isinstance(value, dict):
-        return dynamic_size({k: _value(v) for k, v in cast("dict[str, Any]", value).items()})
-    return value
+        return dynamic_size({k: _value(v, location.at(k)) for k, v in cast("dict[str, Any]", value).items()})
+    return _text(value, location) if isinstance(value, str) else value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 
 IDENTIFIER = re.compile(r"[A-Za-z_/$][A-Za-z0-9_./]*")
 REMARK = re.compile(r'^#@name (\S+) (".*")$', re.MULTILINE)
@@ -11,31 +12,41 @@ REMARK = re.compile(r'^#@name (\S+) (".*")$', re.MULTILINE)
 
 
 def identifier(name: str) -> str:
-    """Return an identifier for a name. Other characters become underscores."""
+    """Return an identifier for a name. Other characters become underscores.
+
+    >>> [identifier(n) for n in ("x:0", "1st", "a.b/c", "")]
+    ['x_0', '_1st', 'a.b/c', '_']
+    """
     plain = re.sub(r"[^A-Za-z0-9_./$]", "_", name) or "_"
     plain = plain[0] + plain[1:].replace("$", "_")
     return plain if IDENTIFIER.fullmatch(plain) else f"_{plain}"
 
 
-class Identifiers:
-    """Makes identifiers of names, each another one."""
+class UniqueNames:
+    """Makes names unique: a name that is taken gets a number.
 
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
+    Args:
+        taken: names that are taken from the beginning.
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self.taken = set(taken)
+        self._numbers: dict[str, int] = {}
 
     def of(self, name: str) -> str:
-        """Return an identifier for a name that is not taken yet.
+        """Return `name`, or a name like it that is not taken yet.
 
-        >>> names = Identifiers()
-        >>> [names.of(n) for n in ("x:0", "x:0", "1st", "a.b/c", "")]
-        ['x_0', 'x_0_2', '_1st', 'a.b/c', '_']
+        >>> names = UniqueNames(["x"])
+        >>> [names.of(n) for n in ("x", "x", "y", "x_3")]
+        ['x_2', 'x_3', 'y', 'x_3_2']
         """
-        plain = identifier(name)
-        found, number = plain, 1
-        while found in self._taken:
+        # Many operators may have one name: its search goes on behind the last number.
+        found, number = name, self._numbers.get(name, 1)
+        while found in self.taken:
             number += 1
-            found = f"{plain}_{number}"
-        self._taken.add(found)
+            found = f"{name}_{number}"
+        self._numbers[name] = number
+        self.taken.add(found)
         return found
 
 

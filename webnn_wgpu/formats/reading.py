@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import cast
 
 from ..core.data_types import Array
 from .constants import from_bytes, from_number, from_stored
@@ -70,12 +69,10 @@ class ConstantArrays:
             FileError: content of another size, type or shape than declared, or no tensor of the constant's key.
         """
         declaration, init = constant.declaration, constant.init
-        # Constants have static shapes.
-        shape = cast("tuple[int, ...]", declaration.shape)
         if isinstance(init, ScalarFill):
-            return from_number(declaration, shape, init.value)
+            return from_number(declaration, constant.shape, init.value)
         if isinstance(init, InlineBytes):
-            return from_bytes(declaration, shape, init.data)
+            return from_bytes(declaration, constant.shape, init.data)
         if self.weights is None:
             names = ", ".join(p.name for p in candidates(self.graph))
             raise FileError(
@@ -90,4 +87,4 @@ class ConstantArrays:
                 f"no tensor '{init.key}' for constant '{declaration.name}'",
                 got=f"{len(self.weights.tensors)} tensors in {self.weights.location}",
             )
-        return from_stored(declaration, shape, tensor, self.weights.location)
+        return from_stored(declaration, constant.shape, tensor, self.weights.location)

@@ -55,7 +55,7 @@ def parse_text(text: str, file: str) -> Document:
     """
     import lark
 
-    _check_depth(text, file)
+    check_depth(text, file)
     try:
         tree = _parser().parse(text)
     except lark.exceptions.UnexpectedInput as error:
@@ -82,8 +82,8 @@ _OPENING, _CLOSING = frozenset("[({"), frozenset("])}")
 _BRACKETS = re.compile(r'[^"#\[\](){}]+|"(?:\\.|[^"\\])*"|#[^\n]*|[\[({]|[\])}]', re.DOTALL)
 
 
-def _check_depth(text: str, file: str) -> None:
-    """Refuse deeply nested brackets, for which the parser would take long."""
+def check_depth(text: str, file: str) -> None:
+    """Refuse a text or JSON with deeply nested brackets, for which parsers take long or exceed Python's stack."""
     depth = 0
     for match in _BRACKETS.finditer(text):
         bracket = match[0]
@@ -112,7 +112,7 @@ def _syntax_error(error: Any, text: str, file: str) -> FileError:
         line, column = text.count("\n") + 1, len(text) - text.rfind("\n")
     expected: list[str] = sorted(getattr(error, "expected", None) or getattr(error, "allowed", None) or ())
     token = getattr(error, "token", None)
-    found = str(token) if token is not None else text.splitlines()[line - 1][column - 1 : column + 19]
+    found = str(token) if token is not None else text.split("\n")[line - 1][column - 1 : column + 19]
     names = ", ".join(_TERMINALS.get(name, name.lower()) for name in expected)
     return FileError(
         Location(file, f"{line}:{column}"),

@@ -6,17 +6,17 @@ Tensors are read from memory maps, so that only the tensors that a graph uses ar
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from ..core.data_types import DATA_TYPES, PACKED_TYPES, Array, byte_length
+from ..core.data_types import CONSTANT_TYPES, PACKED_TYPES, Array, byte_length
 from ..core.errors import quoted
-from .document import FileError, Location
+from .document import FileError, Location, checked_object, element_count
 
 MAGIC = b"WGWT"
 MANIFEST_FORMATS = ("wg-weights-manifest", "webnn-weights-manifest")
@@ -75,10 +75,18 @@ class WeightsFile:
         """Return the tensor of a key, compared loosely where no key is equal: `::` as `__`, and `.` as `_`."""
         if key in self.tensors:
             return self.tensors[key]
-        similar = [k for k in self.tensors if _loose(k) == _loose(key)]
+        similar = self._loose_keys.get(_loose(key), [])
         if len(similar) > 1:
             raise FileError(self.location, f"several tensors match the key {quoted(key)}", got=", ".join(map(quoted, similar)))
         return self.tensors[similar[0]] if similar else None
+
+    @cached_property
+    def _loose_keys(self) -> dict[str, list[str]]:
+        """The keys of each loose form."""
+        found: dict[str, list[str]] = {}
+        for key in self.tensors:
+            found.setdefault(_loose(key), []).append(key)
+        return found
 
 
 def _loose(key: str) -> str:
@@ -149,19 +157,18 @@ def _mapped(path: Path) -> Array:
     return np.memmap(path, np.uint8, "r")
 
 
-def _parsed(text: bytes, location: Location) -> dict[str, Any]:
+def parsed_object(text: bytes, location: Location) -> dict[str, Any]:
+    """Return the members of a JSON file, or of a header."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise FileError(location, f"no JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise FileError(location, "an object is expected", got=quoted(content))
-    return cast("dict[str, Any]", content)
+    return checked_object(content, location)
 
 
 def _blob(path: Path, manifest: Path) -> WeightsFile:
     location, described = Location(str(path)), Location(str(manifest))
-    content = _parsed(manifest.read_bytes(), described)
+    content = parsed_object(manifest.read_bytes(), described)
     if content.get("format") not in MANIFEST_FORMATS:
         raise FileError(
             described.at("format"), "no manifest", got=quoted(content.get("format")), allowed=", ".join(MANIFEST_FORMATS)
@@ -175,15 +182,13 @@ def _blob(path: Path, manifest: Path) -> WeightsFile:
         raise FileError(location, "unknown version", got=str(int.from_bytes(bytes(data[4:8]), "little")), allowed="1")
     tensors: dict[str, StoredTensor] = {}
     entries = content.get("tensors")
-    for key, entry in _members(entries, described.at("tensors")).items():
+    for key, entry in checked_object(entries, described.at("tensors")).items():
         where = described.at("tensors").at(key)
-        members = _members(entry, where)
+        members = checked_object(entry, where)
         if members.get("layout") not in (None, "row-major"):
             raise FileError(where.at("layout"), "unknown layout", got=quoted(members["layout"]), allowed="row-major")
-        data_type = members.get("dataType")
-        if data_type not in DATA_TYPES and data_type not in PACKED_TYPES:
-            raise FileError(where.at("dataType"), "no such data type", got=quoted(data_type))
-        shape = _shape(members.get("shape"), where.at("shape"))
+        data_type = tensor_type(members.get("dataType"), where.at("dataType"))
+        shape = tensor_shape(members.get("shape"), where.at("shape"))
         first, size = (_count(members.get(n), where.at(n)) for n in ("byteOffset", "byteLength"))
         if headed and first < 8:
             raise FileError(where.at("byteOffset"), "the offset lies in the header", got=str(first), allowed="at least 8")
@@ -194,14 +199,12 @@ def _blob(path: Path, manifest: Path) -> WeightsFile:
                 got=f"bytes {first} to {first + size} of {len(data)} bytes",
             )
         packed = data_type in PACKED_TYPES
-        tensors[key] = StoredTensor(str(data_type), shape, data[first : first + size], packed, first)
+        count = element_count(shape, where.at("shape"))
+        expected = byte_length(data_type, count)
+        if size != expected and not (packed and size == count):
+            raise FileError(where.at("byteLength"), "wrong number of bytes", got=f"{size} bytes", allowed=f"{expected} bytes")
+        tensors[key] = StoredTensor(data_type, shape, data[first : first + size], packed, first)
     return WeightsFile(location, tensors)
-
-
-def _members(value: Any, location: Location) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise FileError(location, "an object is expected", got=quoted(value))
-    return cast("dict[str, Any]", value)
 
 
 def _count(value: Any, location: Location) -> int:
@@ -210,10 +213,18 @@ def _count(value: Any, location: Location) -> int:
     return value
 
 
-def _shape(value: Any, location: Location) -> tuple[int, ...]:
+def tensor_type(value: Any, location: Location) -> str:
+    """Return `value` if it is WebNN's name of a data type."""
+    if not isinstance(value, str) or value not in CONSTANT_TYPES:
+        raise FileError(location, "no such data type", got=quoted(value), allowed=", ".join(CONSTANT_TYPES))
+    return value
+
+
+def tensor_shape(value: Any, location: Location) -> tuple[int, ...]:
+    """Return `value` as a tuple if it is a list of sizes or offsets."""
     sizes = cast("list[Any]", value if isinstance(value, list) else [None])
-    if any(not isinstance(n, int) or not 0 <= n < 2**63 for n in sizes):
-        raise FileError(location, "a list of sizes is expected", got=quoted(sizes))
+    if any(not isinstance(n, int) or isinstance(n, bool) or not 0 <= n < 2**63 for n in sizes):
+        raise FileError(location, "a list of sizes is expected", got=quoted(value))
     return tuple(sizes)
 
 
@@ -223,24 +234,24 @@ def _safetensors(path: Path) -> WeightsFile:
     size = int.from_bytes(bytes(data[:8]), "little")
     if len(data) < 8 or size > min(MAX_HEADER, len(data) - 8):
         raise FileError(location, "the file is truncated", got=f"{len(data)} bytes")
-    header = _parsed(bytes(data[8 : 8 + size]), location)
-    metadata = _members(header.pop("__metadata__", {}), location.at("__metadata__"))
+    header = parsed_object(bytes(data[8 : 8 + size]), location)
+    metadata = checked_object(header.pop("__metadata__", {}), location.at("__metadata__"))
     tensors: dict[str, StoredTensor] = {}
     body = data[8 + size :]
     for key, entry in header.items():
         where = location.at(key)
-        members = _members(entry, where)
+        members = checked_object(entry, where)
         kind = members.get("dtype")
-        if kind not in SAFETENSORS_TYPES:
+        if not isinstance(kind, str) or kind not in SAFETENSORS_TYPES:
             raise FileError(where.at("dtype"), "unknown data type", got=quoted(kind), allowed=", ".join(SAFETENSORS_TYPES))
-        offsets = _shape(members.get("data_offsets"), where.at("data_offsets"))
-        shape = _shape(members.get("shape"), where.at("shape"))
+        offsets = tensor_shape(members.get("data_offsets"), where.at("data_offsets"))
+        shape = tensor_shape(members.get("shape"), where.at("shape"))
         if len(offsets) != 2 or not offsets[0] <= offsets[1] <= len(body):
             raise FileError(
                 location, f"the tensor {quoted(key)} exceeds the file", got=f"bytes {list(offsets)} of {len(body)} bytes"
             )
         data_type = SAFETENSORS_TYPES[kind]
-        expected = math.prod(shape) * (2 if data_type == "bfloat16" else byte_length(data_type, 1))
+        expected = element_count(shape, where.at("shape")) * (2 if data_type == "bfloat16" else byte_length(data_type, 1))
         if offsets[1] - offsets[0] != expected:
             raise FileError(where, "wrong number of bytes", got=f"{offsets[1] - offsets[0]} bytes", allowed=f"{expected} bytes")
         packed = kind == "U8" and metadata.get(PACKED_MARK) == "1"

@@ -19,7 +19,7 @@ from .document import (
     WeightsKey,
 )
 from .graph_json import FORMAT
-from .names import Identifiers, remarks
+from .names import UniqueNames, identifier, remarks
 
 _SHORT = {long: short for short, long in SHORT_TYPES.items()}
 
@@ -34,26 +34,26 @@ class _TextWriter:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        made = Identifiers()
-        inputs = {d.name: made.of(d.name) for d in document.inputs}
+        made = UniqueNames()
+        inputs = {d.name: made.of(identifier(d.name)) for d in document.inputs}
         self.names: dict[str, str] = dict(inputs)
         computed = {name for s in document.statements for name in s.results}
         # An output of a text is an operand: it takes the output's name, or a copy does.
         self.outputs: dict[str, str] = {}
         self.copies: list[tuple[str, str]] = []
         for output in document.outputs:
-            identifier = made.of(output.name)
-            self.outputs[identifier] = output.name
+            written = made.of(identifier(output.name))
+            self.outputs[written] = output.name
             operand = output.operand.name
             if operand in computed and operand not in self.names:
-                self.names[operand] = identifier
+                self.names[operand] = written
             else:
-                self.copies.append((identifier, operand))
+                self.copies.append((written, operand))
         others = [*(c.declaration.name for c in document.constants), *(n for s in document.statements for n in s.results)]
         for name in others:
             if name not in self.names:
-                self.names[name] = made.of(name)
-        self.renamed = {identifier: name for name, identifier in inputs.items()} | self.outputs
+                self.names[name] = made.of(identifier(name))
+        self.renamed = {written: name for name, written in inputs.items()} | self.outputs
 
     def text(self) -> str:
         document = self.document
@@ -71,7 +71,7 @@ class _TextWriter:
 
     def copied(self) -> list[str]:
         """Return the statements of outputs that are inputs, constants or other outputs."""
-        return [f"{identifier} = identity({self.names[operand]});" for identifier, operand in self.copies]
+        return [f"{written} = identity({self.names[operand]});" for written, operand in self.copies]
 
     def declaration(self, declaration: TensorDeclaration) -> str:
         sizes = ", ".join(

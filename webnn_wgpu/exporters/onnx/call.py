@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 
 from webnn_wgpu.core.errors import NotSupportedError
+from webnn_wgpu.formats.names import UniqueNames
 
 Array: TypeAlias = NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
@@ -66,14 +67,6 @@ class OnnxValue:
         return self.data_type.startswith("float")
 
 
-class ValueNames(Protocol):
-    """Makes names of values that nothing else has."""
-
-    def new_name(self, wanted: str) -> str:
-        """Return `wanted`, or a name like it."""
-        ...
-
-
 @dataclass(kw_only=True)
 class OnnxCall:
     """One operator of a graph while it is written.
@@ -86,7 +79,7 @@ class OnnxCall:
         operands: its operands, None for absent ones.
         results: data types and shapes of its results.
         opset: the version of ONNX's operator set.
-        names: makes names.
+        names: makes names of values.
         nodes: the nodes that were written.
         constants: helper constants that were added.
         types: types of the results of the nodes, by name.
@@ -99,7 +92,7 @@ class OnnxCall:
     operands: Sequence[OnnxValue | None]
     results: Sequence[tuple[str, Shape]]
     opset: int
-    names: ValueNames
+    names: UniqueNames
     nodes: list[onnx.NodeProto] = field(default_factory=list[onnx.NodeProto])
     constants: dict[str, Array] = field(default_factory=dict[str, Array])
     types: dict[str, tuple[str, Shape]] = field(default_factory=dict[str, "tuple[str, Shape]"])
@@ -147,9 +140,7 @@ class OnnxCall:
         names = [None if v is None else v.name for v in inputs]
         while names and names[-1] is None:  # onnxruntime's optimizer crashes on an empty name at the end
             names.pop()
-        values = [
-            OnnxValue("" if r is None else self.names.new_name(f"{self.base}_{op_type}"), *(r or ("", ()))) for r in results
-        ]
+        values = [OnnxValue("" if r is None else self.names.of(f"{self.base}_{op_type}"), *(r or ("", ()))) for r in results]
         outputs = [v.name for v in values]
         while outputs and not outputs[-1]:
             outputs.pop()
@@ -164,7 +155,7 @@ class OnnxCall:
     def constant(self, array: Any, what: str, data_type: str = "") -> OnnxValue:
         """Add a constant."""
         found = np.asarray(array, np.dtype(data_type) if data_type else None)
-        name = self.names.new_name(f"{self.base}_{what}")
+        name = self.names.of(f"{self.base}_{what}")
         self.constants[name] = found
         return OnnxValue(name, found.dtype.name, found.shape, found)
 

@@ -15,6 +15,7 @@ from onnx import external_data_helper
 from webnn_wgpu.api.graph import Graph, MLGraph
 from webnn_wgpu.api.ml import ml
 from webnn_wgpu.core.errors import NotSupportedError
+from webnn_wgpu.formats.names import UniqueNames
 
 from ..files import replace_files
 from ..standard import standard
@@ -156,19 +157,14 @@ class _Model:
 
     def __init__(self, source: Graph, opset: int) -> None:
         self.source, self.opset = source, opset
-        self.taken: set[str] = {""}
-        self.node_names: set[str] = set()
+        # WebNN has two spaces of names, ONNX one: an output with the name of an input gets another.
+        self.value_names = UniqueNames(["", *source.inputs])
+        self.node_names = UniqueNames()
         self.values: dict[int, OnnxValue] = {}
         self.nodes: list[onnx.NodeProto] = []
         self.constants: dict[str, Array] = {}
         self.types: dict[str, tuple[str, Shape]] = {}
-        # WebNN has two spaces of names, ONNX one: an output with the name of an input gets another.
-        self.taken.update(source.inputs)
-        self.outputs = {_unused(name, self.taken): number for name, number in source.outputs.items()}
-
-    def new_name(self, wanted: str) -> str:
-        """Return `wanted`, or a name like it that no value has."""
-        return _unused(wanted, self.taken)
+        self.outputs = {self.value_names.of(name): number for name, number in source.outputs.items()}
 
     def value(self, number: int, name: str, array: Array | None = None) -> OnnxValue:
         type_ = self.source.type(number)
@@ -181,7 +177,7 @@ class _Model:
         for name, number in source.inputs.items():
             self.value(number, name)
         for i, (number, array) in enumerate(source.constants.items()):
-            found = self.value(number, self.new_name(source.values[number].name or f"constant_{i}"), array)
+            found = self.value(number, self.value_names.of(source.values[number].name or f"constant_{i}"), array)
             self.constants[found.name] = array
         ends: dict[int, str] = {}
         for name, number in self.outputs.items():
@@ -191,7 +187,7 @@ class _Model:
             self.operator(i, node, ends)
         for name, number in self.outputs.items():
             if ends.get(number) != name:
-                own = _unused(name, self.node_names)
+                own = self.node_names.of(name)
                 self.nodes.append(onnx.helper.make_node("Identity", [self.values[number].name], [name], own))
         nodes = _without_double_casts(self.nodes, self.types, set(self.outputs))
         used = {name for node in nodes for name in node.input}
@@ -230,7 +226,7 @@ class _Model:
             operands=[None if v is None else self.values[v] for v in node.inputs],
             results=[(self.source.type(v).data_type, tuple(self.source.type(v).shape)) for v in node.outputs],
             opset=self.opset,
-            names=self,
+            names=self.value_names,
         )
         if writer is None:
             raise call.refuse("ONNX has no such operator")
@@ -239,7 +235,7 @@ class _Model:
         produced = {name for own in call.nodes for name in own.output}
         renamed: dict[str, str] = {}
         for j, (number, result) in enumerate(zip(node.outputs, made, strict=True)):
-            wanted = ends.get(number) or self.new_name(base if j == 0 else f"{base}_{j}")
+            wanted = ends.get(number) or self.value_names.of(base if j == 0 else f"{base}_{j}")
             self.value(number, wanted)
             if result.name not in produced or result.name in renamed:
                 call.nodes.append(onnx.helper.make_node("Identity", [renamed.get(result.name, result.name)], [wanted]))
@@ -254,18 +250,9 @@ class _Model:
             self.types[renamed.get(name, name)] = type_
         for own in call.nodes:
             last = own is call.nodes[-1]
-            own.name = _unused(base if last else f"{base}_{own.op_type}", self.node_names)
+            own.name = self.node_names.of(base if last else f"{base}_{own.op_type}")
         self.nodes += call.nodes
         self.constants |= call.constants
-
-
-def _unused(wanted: str, taken: set[str]) -> str:
-    found, number = wanted, 1
-    while found in taken:
-        number += 1
-        found = f"{wanted}_{number}"
-    taken.add(found)
-    return found
 
 
 def _info(name: str, data_type: str, shape: Shape) -> onnx.ValueInfoProto:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...core.data_types import DATA_TYPES, MAX_DIMENSION, MAX_RANK, Array
 from ...core.errors import quoted
+from ...core.names import is_unicode
 from ..document import FileError, Location
 from .model import (
     ACCESSES,
@@ -47,11 +48,6 @@ MOST_NAME = 200
 """Characters of a file's name are fewer than this. Systems allow 255 bytes."""
 
 
-def _is_unicode(text: str) -> bool:
-    """Return whether a text can be encoded: the escapes of JSON may be single halves of a surrogate pair."""
-    return not any("\ud800" <= c <= "\udfff" for c in text)
-
-
 class _Reader:
     """A value of a JSON file with its place, for messages."""
 
@@ -78,7 +74,7 @@ class _Reader:
 
     def members(self) -> dict[str, _Reader]:
         for name in self.object():
-            if not _is_unicode(name):
+            if not is_unicode(name):
                 raise FileError(self.location, "a name must be a string of Unicode characters", got=quoted(name))
         return {name: self.member(name) for name in self.object()}
 
@@ -89,7 +85,7 @@ class _Reader:
         return [_Reader(item, self.location.at(i)) for i, item in enumerate(cast("list[Any]", value))]
 
     def text(self) -> str:
-        if not isinstance(self.value, str) or not _is_unicode(self.value):
+        if not isinstance(self.value, str) or not is_unicode(self.value):
             raise self.fault("the value must be a string of Unicode characters")
         return self.value
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from webnn_wgpu.formats.reading import ConstantArrays, read
 from ..description import Analysis, Memory, Placed, Placement, ValueInfo
 from ..dims import settle
 from .building import assemble, used_names
+from .dynamic import declared_inputs
 
 
 def analyze(
@@ -45,10 +45,9 @@ def analyze(
     context = context or ml.create_context()
     sizes = _sizes(document, dict(override_dims or {}), input_shapes or {})
     builder, outputs = assemble(document, ConstantArrays(document, weights, manifest), context, sizes)
-    inputs = tuple(ValueInfo(d.public_name, _shape(d.shape), np.dtype(d.data_type)) for d in document.inputs)
+    inputs = declared_inputs(document)
     used = used_names(document)
-    constants = [c.declaration for c in document.constants if c.declaration.name in used]
-    counts = [(int(np.prod(cast("tuple[int, ...]", d.shape), dtype=np.int64)), d.data_type) for d in constants]
+    constants = [c for c in document.constants if c.declaration.name in used]
     statements = [s for s in document.statements if s.operator]
     plan, problem = None, ""
     try:
@@ -62,8 +61,8 @@ def analyze(
         shapes={i.name: settle(i.shape, sizes) for i in inputs},
         opsets={"webnn": document.version},
         operators=dict(Counter(s.operator for s in statements).most_common()),
-        parameters=sum(count for count, _ in counts),
-        parameter_bytes=sum((count + 1) // 2 if "int4" in kind else count * np.dtype(kind).itemsize for count, kind in counts),
+        parameters=sum(c.element_count for c in constants),
+        parameter_bytes=sum(c.size_bytes for c in constants),
         placement=Placement(Placed(s.results[0], s.operator, "device") for s in statements),
         graphs=1,
         dispatches=0 if plan is None else len(plan.dispatches),
@@ -71,10 +70,6 @@ def analyze(
         problem=problem,
         passes=() if problem else (builder.passes,),
     )
-
-
-def _shape(shape: Sequence[int | DynamicDimension]) -> tuple[int | str, ...]:
-    return tuple(d.name if isinstance(d, DynamicDimension) else d for d in shape)
 
 
 def _sizes(document: Document, sizes: dict[str, int], shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from webnn_wgpu import MLContext, MLGraph, MLGraphBuilder, MLOperand, NotSupportedError, WebNNError
 from webnn_wgpu.api.internals import name_constant, set_place
 from webnn_wgpu.api.signatures import CallForm, camel, find, nearest, operator_names
+from webnn_wgpu.formats.constants import from_bytes, holds
 from webnn_wgpu.formats.document import (
     SHORT_TYPES,
     Constant,
@@ -26,6 +28,7 @@ from webnn_wgpu.formats.document import (
     ScalarFill,
     Statement,
     TensorDeclaration,
+    checked_size,
 )
 from webnn_wgpu.formats.reading import ConstantArrays
 from webnn_wgpu.formats.text import SPECIAL_NUMBERS
@@ -36,6 +39,9 @@ log = logging.getLogger(__name__)
 
 GENERATED = re.compile("(operand|op)_[0-9]+")
 """Names that writers make up. They become no labels."""
+
+HINTED = 20
+"""Faults that get a hint with the most similar name, at most: each search compares all names."""
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "div", "max", "min", "pow"})
 
@@ -79,6 +85,8 @@ class _Building:
         self.builder = MLGraphBuilder(context)
         self.operands: dict[str, MLOperand] = {}
         self.constants = {c.declaration.name: c for c in document.constants}
+        self.made: dict[MLOperand, Constant] = {}
+        self.declared = [*sorted(d.name for d in document.inputs), *sorted(self.constants)]
         self.results: list[str] = []
         self.faults = Faults()
         self.unknown: set[str] = set()
@@ -155,12 +163,15 @@ class _Building:
             raise _at(declaration.location, error) from error
 
     def constant(self, constant: Constant, data_type: str = "") -> MLOperand:
-        declaration = constant.declaration
-        array = self.arrays.array(constant)
-        descriptor: Any = {"dataType": declaration.data_type, "shape": list(declaration.shape)}
+        declaration, array = constant.declaration, self.arrays.array(constant)
         if data_type:
-            array = array.astype(data_type)
-            descriptor["dataType"] = data_type
+            declaration, array = replace(declaration, data_type=data_type), array.astype(data_type)
+        operand = self.declared_constant(declaration, array)
+        self.made[operand] = constant
+        return operand
+
+    def declared_constant(self, declaration: TensorDeclaration, array: Any) -> MLOperand:
+        descriptor: Any = {"dataType": declaration.data_type, "shape": list(declaration.shape)}
         try:
             operand = self.builder.constant(descriptor, array)
         except WebNNError as error:
@@ -175,8 +186,10 @@ class _Building:
             raise _Unknown
         if name not in self.operands:
             if name not in self.constants:
-                known = (*self.operands, *self.constants)
-                raise FileError(reference.location, f"no operand '{name}' is defined here", hint=nearest(name, known))
+                hint = ""
+                if self.faults.count < HINTED:
+                    hint = nearest(name, (*self.operands, *self.constants))
+                raise FileError(reference.location, f"no operand '{name}' is defined here", hint=hint)
             with self.going_on(name):
                 self.operands[name] = self.constant(self.constants[name])
             if name in self.unknown:
@@ -211,17 +224,17 @@ class _Building:
                 raise FileError(statement.location, "shape takes one operand", got=f"{len(statement.arguments)} arguments")
             sizes = np.array(self.operand(_reference(statement.arguments[0], statement)).shape, np.int64)
             return self.builder.constant({"dataType": "int64", "shape": [sizes.size]}, sizes)
-        options = statement.options
+        options, location = statement.options, statement.location
         try:
-            data_type, shape = self.data_type(options["dataType"], statement), options["shape"]
             data = base64.b64decode(options["data"], validate=True)
-        except (KeyError, ValueError, TypeError):
-            raise FileError(statement.location, "constant needs dataType, shape and base64 data") from None
-        descriptor: Any = {"dataType": data_type, "shape": shape}
-        try:
-            return self.builder.constant(descriptor, np.frombuffer(data, np.dtype(data_type)).reshape(shape))
-        except (WebNNError, ValueError, TypeError) as error:
-            raise _at(statement.location, error) from error
+            sizes = tuple(checked_size(size, location) for size in options["shape"])
+            data_type = self.data_type(options["dataType"], statement)
+        except (KeyError, ValueError, TypeError) as error:
+            if isinstance(error, FileError):
+                raise
+            raise FileError(location, "constant needs dataType, shape and base64 data") from None
+        declaration = TensorDeclaration(name=statement.results[0], data_type=data_type, shape=sizes, location=location)
+        return self.declared_constant(declaration, from_bytes(declaration, sizes, data))
 
     def called(self, statement: Statement) -> list[MLOperand]:
         form = find(statement.operator)
@@ -301,12 +314,12 @@ class _Building:
         name = f"operand_{number}"
         if name in self.operands or name in self.constants:
             return name
-        names = [*sorted(d.name for d in self.document.inputs), *sorted(self.constants), *self.results]
-        if not 0 <= number < len(names):
+        count = len(self.declared) + len(self.results)
+        if not 0 <= number < count:
             raise FileError(
-                statement.location, "there is no operand of this number", got=str(number), allowed=f"0..{len(names) - 1}"
+                statement.location, "there is no operand of this number", got=str(number), allowed=f"0..{count - 1}"
             )
-        return names[number]
+        return self.declared[number] if number < len(self.declared) else self.results[number - len(self.declared)]
 
     def value(self, statement: Statement, form: CallForm, name: str, value: Any) -> Any:
         if name in ("data_type", "output_data_type"):
@@ -359,7 +372,7 @@ class _Building:
         if form.name in ARITHMETIC:
             operands = self.same_type(statement, operands)
         label = options.pop("label", "") or statement.results[0]
-        options["label"] = "" if GENERATED.fullmatch(label) else label
+        options["label"] = "" if isinstance(label, str) and GENERATED.fullmatch(label) else label
         arguments: dict[str, Any] = {form.operands[0]: list(operands.values())} if form.variadic else dict(operands)
         owner: Any = self.builder.ext if form.name.startswith("x.") else self.builder
         try:
@@ -375,17 +388,14 @@ class _Building:
         names = list(operands)
         for own, other in (names, names[::-1]):
             wanted = operands[other].data_type
-            constant = self.constant_of(operands[own])
+            constant = self.made.get(operands[own])
             if operands[own].data_type == wanted or constant is None or constant.declaration.shape:
                 continue
-            if not isinstance(constant.init, ScalarFill) or not _holds(wanted, constant.init.value):
+            if not isinstance(constant.init, ScalarFill) or not holds(wanted, constant.init.value):
                 continue
             log.warning("%s: the constant '%s' is read as %s", statement.location, constant.declaration.name, wanted)
             return operands | {own: self.constant(constant, wanted)}
         return operands
-
-    def constant_of(self, operand: MLOperand) -> Constant | None:
-        return next((c for n, c in self.constants.items() if self.operands.get(n) is operand), None)
 
 
 def used_names(document: Document) -> set[str]:
@@ -420,14 +430,6 @@ def _is_absent(form: CallForm, name: str, value: Any) -> bool:
     if value is None or (value == [] and name in EMPTY_IS_ABSENT):
         return True
     return value == "" and name in form.annotations and form.is_choice(name)
-
-
-def _holds(data_type: str, value: int | float) -> bool:
-    kind = np.dtype(data_type)
-    if kind.kind == "f":
-        return abs(value) <= float(np.finfo(kind).max) and float(np.array(value, kind)) == value
-    limits = np.iinfo(kind)
-    return float(value).is_integer() and limits.min <= value <= limits.max
 
 
 def _at(location: Location, error: Exception) -> Exception:

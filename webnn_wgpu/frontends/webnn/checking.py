@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from webnn_wgpu import ml
 from webnn_wgpu.formats.reading import ConstantArrays, read
 
 from .building import assemble, used_names
 from .dynamic import dynamic_dimensions
-
-BITS = {"int4": 4, "uint4": 4, "int8": 8, "uint8": 8, "float16": 16, "int64": 64, "uint64": 64}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +56,12 @@ def check(
     with ml.create_context(backend="reference") as context:
         assemble(document, ConstantArrays(document, weights, manifest), context, sizes)
     used = used_names(document)
-    constants = [c.declaration for c in document.constants if c.declaration.name in used]
-    bits = sum(math.prod(cast("tuple[int, ...]", d.shape)) * BITS.get(d.data_type, 32) for d in constants)
+    constants = [c for c in document.constants if c.declaration.name in used]
     return Checked(
         name=document.name,
         inputs=len(document.inputs),
         outputs=len(document.outputs),
         operators=sum(1 for s in document.statements if s.operator),
         constants=len(constants),
-        constant_bytes=bits // 8,
+        constant_bytes=sum(c.size_bytes for c in constants),
     )

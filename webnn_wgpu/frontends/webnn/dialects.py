@@ -1,6 +1,7 @@
 """Differences between the writers of graph files, rewritten to calls of the builder.
 
-Each function takes the operands and the options of a call by name and returns them as the builder takes them.
+Each function takes the operands and the options of a call by name and returns them as the builder takes them. What they
+need no numbers of stays as it is: the builder checks it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from webnn_wgpu import MLOperand
+from webnn_wgpu.api.signatures import camel
 
 Options = dict[str, Any]
 Operands = Mapping[str, MLOperand]
@@ -68,6 +70,14 @@ def _list(options: Options, name: str) -> list[Any] | None:
     return cast("list[Any]", value) if isinstance(value, list) else None
 
 
+def _integers(options: Options, name: str) -> list[int]:
+    """Return an option that is a list of integers, and refuse any other."""
+    found = _list(options, name)
+    if found is None or not all(isinstance(item, int) for item in found):
+        raise Refusal(f"{camel(name)} must be a list of integers", got=repr(options.get(name)))
+    return found
+
+
 def _rank(operands: Operands) -> int:
     return len(next(iter(operands.values())).shape)
 
@@ -92,9 +102,9 @@ def _unsqueeze(operands: Operands, options: Options) -> Options:
 
 def _reshape(operands: Operands, options: Options) -> Options:
     """Compute the one dimension that is given as -1."""
-    shape = _list(options, "new_shape")
-    if shape is None or -1 not in shape:
+    if -1 not in (_list(options, "new_shape") or ()):
         return options
+    shape = _integers(options, "new_shape")
     if shape.count(-1) > 1:
         raise Refusal("newShape may have one -1", got=str(shape))
     count = math.prod(operands["input"].shape)
@@ -110,16 +120,14 @@ def _slice(operands: Operands, options: Options) -> Options:
     if not options.keys() & {"ends", "steps"} and "axes" not in options:
         return options
     shape = operands["input"].shape
-    starts, ends = _list(options, "starts"), _list(options, "ends")
-    if starts is None or ends is None:
-        raise Refusal("slice needs the lists starts and ends")
-    axes = [_from_end(a, len(shape)) for a in _list(options, "axes") or range(len(starts))]
-    steps = _list(options, "steps") or [1] * len(starts)
+    starts, ends = _integers(options, "starts"), _integers(options, "ends")
+    axes = [_from_end(a, len(shape)) for a in (_integers(options, "axes") if "axes" in options else range(len(starts)))]
+    steps = _integers(options, "steps") if "steps" in options else [1] * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise Refusal("starts, ends, axes and steps must have the same length")
     first, sizes, strides = [0] * len(shape), list(shape), [1] * len(shape)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        if not isinstance(axis, int) or not 0 <= axis < len(shape):
+        if not 0 <= axis < len(shape):
             raise Refusal("an axis is out of range", got=str(axis), allowed=f"0..{len(shape) - 1}")
         if step < 1:
             raise Refusal("negative steps cannot be read", got=str(step), allowed="at least 1")
@@ -146,15 +154,15 @@ def _explicit_padding(operator: str, operands: Operands, options: Options) -> Op
         return options
     if kind not in ("same-upper", "same-lower"):
         raise Refusal("unknown autoPad", got=repr(kind), allowed="explicit, same-upper, same-lower")
-    sizes = _pair_of(operands["input"].shape, options.get("input_layout") or options.get("layout") or "nchw")
+    sizes = _image_of(operands["input"].shape, options.get("input_layout") or options.get("layout") or "nchw")
     if "filter" in operands:
         layout = options.get("filter_layout") or ("iohw" if operator == "convTranspose2d" else "oihw")
-        filter_ = operands["filter"].shape
-        window = [filter_[layout.index("h")], filter_[layout.index("w")]]
+        window = _image_of(operands["filter"].shape, layout)
     else:
-        window = options.get("window_dimensions") or sizes
-    strides = options.get("strides") or [1, 1]
-    dilations = options.get("dilations") or [1, 1]
+        window = _pair(options, "window_dimensions", sizes)
+    strides, dilations = _pair(options, "strides", [1, 1]), _pair(options, "dilations", [1, 1])
+    if sizes is None or window is None or strides is None or dilations is None:
+        return options
     padding: list[int] = []
     for size, taps, stride, dilation in zip(sizes, window, strides, dilations, strict=True):
         if operator == "convTranspose2d":
@@ -167,8 +175,18 @@ def _explicit_padding(operator: str, operands: Operands, options: Options) -> Op
     return options
 
 
-def _pair_of(shape: tuple[int, ...], layout: str) -> list[int]:
-    return [shape[layout.index("h")], shape[layout.index("w")]] if len(shape) == 4 else [1, 1]
+def _image_of(shape: tuple[int, ...], layout: Any) -> list[int] | None:
+    """Return height and width of a shape, or None where the rank or the layout is wrong."""
+    sizes = dict(zip(layout, shape, strict=False)) if isinstance(layout, str) and len(shape) == len(layout) else {}
+    return [sizes["h"], sizes["w"]] if sizes.keys() >= {"h", "w"} else None
+
+
+def _pair(options: Options, name: str, default: list[int] | None) -> list[int] | None:
+    """Return an option of two positive integers, or None where it has others."""
+    if name not in options:
+        return default
+    found = _integers(options, name)
+    return found if len(found) == 2 and min(found) > 0 else None
 
 
 _REWRITES: Mapping[str, Callable[[Operands, Options], Options]] = {

@@ -1,13 +1,27 @@
-"""Dynamic dimensions: which sizes of a graph follow them."""
+"""Inputs as a file declares them, and dynamic dimensions: which sizes of a graph follow them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from webnn_wgpu.formats.document import Document, DynamicDimension
+import numpy as np
+
+from webnn_wgpu.formats.document import Document, DynamicDimension, TensorDeclaration
+
+from ..description import ValueInfo
 
 Shape: TypeAlias = tuple[int, ...]
+
+
+def named_shape(declaration: TensorDeclaration) -> tuple[int | str, ...]:
+    """Return a declared shape, with the names of dynamic dimensions."""
+    return tuple(d.name if isinstance(d, DynamicDimension) else d for d in declaration.shape)
+
+
+def declared_inputs(document: Document) -> tuple[ValueInfo, ...]:
+    """Return a document's inputs as users see them."""
+    return tuple(ValueInfo(d.public_name, named_shape(d), np.dtype(d.data_type)) for d in document.inputs)
 
 
 def dynamic_dimensions(document: Document) -> dict[str, int]:

@@ -23,7 +23,7 @@ from ..description import Placed, Placement, ValueInfo
 from ..timing import Profile, Span, compute, span, watched
 from ..tuning import with_file_beside
 from .building import assemble, build, used_names
-from .dynamic import Shape, dynamic_dimensions, symbolic
+from .dynamic import Shape, declared_inputs, dynamic_dimensions, named_shape, symbolic
 
 Array = NDArray[Any]
 
@@ -105,7 +105,7 @@ class WebNNModel:
         self._document, self._arrays, self.dims, self._options = document, arrays, dict(sizes), dict(options)
         self._used = used_names(document)
         self._graphs: OrderedDict[tuple[tuple[str, int], ...], MLGraph] = OrderedDict()
-        self.inputs = tuple(ValueInfo(d.public_name, _shown(d), np.dtype(d.data_type)) for d in document.inputs)
+        self.inputs = declared_inputs(document)
         self.loading: tuple[Span, ...] = ()
         if not self._open():
             self._graph(self.dims)
@@ -271,17 +271,13 @@ class WebNNModel:
         return f"WebNNModel({self.name}: {inputs} -> {outputs})"
 
 
-def _shown(declaration: TensorDeclaration) -> tuple[int | str, ...]:
-    return tuple(d.name if isinstance(d, DynamicDimension) else d for d in declaration.shape)
-
-
 def _checked(declaration: TensorDeclaration, value: Any, sizes: dict[str, int]) -> Array:
     """Return an input's array, and take the sizes of its dynamic dimensions."""
     name, dtype = declaration.public_name, np.dtype(declaration.data_type)
     array: Array = np.asarray(value, None if hasattr(value, "dtype") else dtype)
     if array.dtype != dtype:
         raise MLTypeError(f"wrong type of input '{name}'", operator="run", got=str(array.dtype), allowed=str(dtype))
-    expected = f"[{', '.join(map(str, _shown(declaration)))}]"
+    expected = f"[{', '.join(map(str, named_shape(declaration)))}]"
     if array.ndim != len(declaration.shape):
         raise MLTypeError(f"wrong shape of input '{name}'", operator="run", got=str(list(array.shape)), allowed=expected)
     for own, size in zip(declaration.shape, array.shape, strict=True):
