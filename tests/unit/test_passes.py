@@ -178,6 +178,16 @@ def test_identical_nodes_are_merged_with_their_origins() -> None:
     assert [o.label for o in after.values[a].origins] == ["a", "b"]
 
 
+def test_nodes_on_equal_numbers_are_merged() -> None:
+    s = Sketch()
+    x = s.input(X)
+    sums = [s.apply("add", x, s.constant(np.float32(number))) for number in (2.0, 2.0, 0.0, -0.0)]
+    large = [s.apply("add", x, s.constant(np.ones((64, 4), np.float32))) for _ in range(2)]
+    after = merge_identical_nodes(s.graph(*(s.apply("neg", each) for each in (*sums, *large))))
+    assert names(after).count("add") == 5
+    assert len(after.constants) == 5
+
+
 def test_nodes_that_differ_are_not_merged() -> None:
     s = Sketch()
     x, y = s.input(X), s.input(X)

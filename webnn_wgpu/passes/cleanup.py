@@ -8,6 +8,9 @@ from dataclasses import replace
 from ..ir.graph import Graph, Node, Origin, substitute
 from ..ops import OPS
 
+_COMPARED_BYTES = 64
+"""The size of the largest constants that are compared by their bytes. Most equal constants are numbers of formulas."""
+
 
 def drop_dead_nodes(graph: Graph) -> Graph:
     """Drop the nodes that no output depends on."""
@@ -36,15 +39,17 @@ def drop_identities(graph: Graph) -> Graph:
 
 
 def merge_identical_nodes(graph: Graph) -> Graph:
-    """Compute the same operator on the same operands once. The remaining node has all origins."""
+    """Compute the same operator on the same operands, or on equal small constants, once. The remaining node has all origins."""
     replaced: dict[int, int] = {}
+    constants = _small_constants(graph)
     first: dict[Hashable, int] = {}
     kept: list[Node] = []
     for original in graph.nodes:
         node = substitute(original, replaced)
         # By their text, so that 0.0 and -0.0, which are equal, stay apart.
         attrs = frozenset((name, repr(value) if isinstance(value, float) else value) for name, value in node.attrs.items())
-        key = (node.op, node.inputs, node.block, attrs, tuple(graph.type(o) for o in node.outputs))
+        operands = tuple(None if value is None else constants.get(value, value) for value in node.inputs)
+        key = (node.op, operands, node.block, attrs, tuple(graph.type(o) for o in node.outputs))
         at = first.get(key)
         if at is None:
             first[key] = len(kept)
@@ -54,6 +59,12 @@ def merge_identical_nodes(graph: Graph) -> Graph:
         kept[at] = replace(kept[at], origins=(*kept[at].origins, *node.origins))
     origins = {gone: graph.values[gone].origins for gone in replaced}
     return _without(graph, kept, replaced, origins)
+
+
+def _small_constants(graph: Graph) -> Mapping[int, Hashable]:
+    """Return the types and bytes of small constants, by which equal ones are found."""
+    small = {value: array for value, array in graph.constants.items() if array.nbytes <= _COMPARED_BYTES}
+    return {value: (graph.type(value), array.tobytes()) for value, array in small.items()}
 
 
 def _without(graph: Graph, kept: list[Node], replaced: Mapping[int, int], origins: Mapping[int, tuple[Origin, ...]]) -> Graph:

@@ -1,6 +1,7 @@
 """Training beside PyTorch: the same initial weights and batches, and the losses of both.
 
-`python -m tests.train.beside_torch` needs torch, which no extra installs. It ends with an error where a bound is exceeded.
+`PYTHONPATH=examples python -m tests.train.beside_torch` needs torch, which no extra installs. It ends with an error where a
+bound is exceeded.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import webnn_wgpu as wn
 import webnn_wgpu.tfjs as tf
 from examples.train_digits import BATCH, SIZE, digits, forward, initial, scores
 from tests.optional import REPOSITORY
-from tests.train.networks import HEADS, batch_of, parameters, transformer
+from tests.train.beside_torch.networks import torch_transformer, torch_weights
+from tests.train.networks import batch_of, parameters, transformer
 from webnn_wgpu import eager, keras, train
 
 if TYPE_CHECKING:
@@ -32,11 +34,6 @@ EPOCHS, BATCHES, RATE = 3, 60, 0.01
 """The training of the digits."""
 LOSS_BOUND, EPOCH_BOUND, ACCURACY_BOUND = 0.02, 0.01, 0.965
 """The largest difference of the transformer's last loss and of the digits' first epoch, and the smallest accuracy."""
-
-
-def torch_weights(weights: Mapping[str, Array]) -> dict[str, torch.Tensor]:
-    """Return parameters of PyTorch."""
-    return {name: torch.tensor(array, dtype=torch.float32, requires_grad=True) for name, array in weights.items()}
 
 
 def torch_losses(weights: dict[str, torch.Tensor], rate: float, losses: Iterator[torch.Tensor]) -> list[float]:
@@ -62,31 +59,6 @@ def windows(length: int, batch: int, steps: int) -> tuple[int, list[dict[str, Ar
     rng = np.random.default_rng(1)
     starts = rng.integers(0, len(tokens) - length, (steps, batch, 1)) + np.arange(length)
     return len(characters), [{"tokens": tokens[places], "targets": tokens[places + 1]} for places in starts]
-
-
-def torch_transformer(p: Mapping[str, torch.Tensor], batch: Mapping[str, Array]) -> torch.Tensor:
-    """Return the loss of `networks.transformer`."""
-    tokens, targets = (torch.tensor(batch[name]).long() for name in ("tokens", "targets"))
-    count, length = tokens.shape
-    width = p["embedding"].shape[1]
-
-    def dense(x: torch.Tensor, name: str) -> torch.Tensor:
-        return x @ p[f"{name}/weight"] + p[f"{name}/bias"]
-
-    def normal(x: torch.Tensor, name: str) -> torch.Tensor:
-        return functional.layer_norm(x, [width], p[f"{name}/scale"], p[f"{name}/bias"])
-
-    def by_head(x: torch.Tensor) -> torch.Tensor:
-        return x.reshape(count, length, HEADS, width // HEADS).transpose(1, 2)
-
-    x = p["embedding"][tokens] + p["positions"]
-    for layer in range(sum(name.endswith("/q/weight") for name in p)):
-        rows = normal(x, f"{layer}/first")
-        query, key, value = (by_head(dense(rows, f"{layer}/{name}")) for name in "qkv")
-        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-        x = x + dense(mixed.transpose(1, 2).reshape(count, length, width), f"{layer}/o")
-        x = x + dense(functional.gelu(dense(normal(x, f"{layer}/second"), f"{layer}/up")), f"{layer}/down")
-    return functional.cross_entropy(dense(normal(x, "last"), "head").flatten(0, 1), targets.flatten())
 
 
 def compare_transformers(context: wn.MLContext, width: int, length: int, batch: int, steps: int) -> bool:
