@@ -27,6 +27,9 @@ LEFT_OUT = {
     *(op.name for op in OPS.values() if op.family is Family.RECURRENT),  # whose references round to float32
 }
 
+LARGEST = 1e6
+"""The largest input. The differences of larger ones are lost in their rounding."""
+
 OPERATORS = sorted(name for name in DRAWERS if OPS[name].gradient is not None and name not in LEFT_OUT)
 
 
@@ -35,10 +38,12 @@ def differentiable_graph(
 ) -> tuple[Graph, dict[str, Array]] | None:
     """Return the graph of a seed and what to feed it.
 
-    None stands for a graph without a float input or output, with an operator that has no slope, or with infinities and NaN.
+    None stands for a graph without a float input or output, with an operator that has no slope, with infinities and NaN, or
+    with an input that is too large for differences.
     """
     graph, feeds = draw_graph(Seeded(seed), operators, ("float32",), calls)
-    given = any(array.dtype.kind == "f" for array in feeds.values())
+    floats = [array for array in feeds.values() if array.dtype.kind == "f"]
+    given = floats and max(float(np.max(np.abs(array), initial=0.0)) for array in floats) <= LARGEST
     made = any(graph.values[value].type.data_type == "float32" for value in graph.outputs.values())
     if any(node.op in LEFT_OUT for node in graph.nodes) or not given or not made:
         return None

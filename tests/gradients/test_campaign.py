@@ -25,7 +25,7 @@ from webnn_wgpu import train
 from webnn_wgpu.ir.text import to_text
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.testing import check_gradients
-from webnn_wgpu.testing.gradients import in_float64
+from webnn_wgpu.testing.gradients import GradientMismatchError, in_float64
 from webnn_wgpu.train.step_graphs import scalar_name
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ SEED = int(os.environ.get("CAMPAIGN_SEED", "0"))
 STEPS = 3
 RENEWED = 40
 """Graphs after which contexts are opened anew: on a software driver each compiled kernel takes up about a megabyte."""
+DISTANCES, ROUNDED = (1e-6, 2.5e-7), 1e-9
+"""The distances of central differences, and what they lose of values that float64 rounds."""
 GROWTH = 800 << 20
 """Bytes that the process may grow by, with the kernels of so many graphs."""
 
@@ -91,28 +93,39 @@ class Case:
         return train.Step(context, self.loss, self.parameters, self.make(), inputs=self.descriptors)
 
 
-def differentiate(case: Case) -> None:
-    """Compare gradients by parameters and inputs with central differences. Corners are not met twice by chance."""
+def differentiate(case: Case, tally: Counter[str]) -> None:
+    """Compare gradients by parameters and inputs with central differences. Corners are not met thrice by chance.
+
+    Where differences of two distances do not agree with each other, they cannot tell what the gradient is.
+    """
     named = {**case.parameters, **case.batch}
 
     def build(builder: wn.MLGraphBuilder, *given: wn.MLOperand) -> list[wn.MLOperand]:
         operands = dict(zip(named, given, strict=True))
         return case.outputs(builder, operands, operands)
 
-    failure = ""
+    failure: GradientMismatchError | None = None
     for turn in range(3):
         rng = np.random.default_rng(turn)
         moved = [
             array + 1e-3 * turn * rng.standard_normal(array.shape).astype(array.dtype) if array.dtype.kind == "f" else array
             for array in named.values()
         ]
-        try:
-            check_gradients(build, moved, together=True, step=1e-6, tolerance=1e-4)
-        except AssertionError as error:
-            failure = str(error)
-        else:
-            return
-    raise AssertionError(failure)
+        found: list[GradientMismatchError] = []
+        for step in DISTANCES:
+            try:
+                check_gradients(build, moved, together=True, step=step, tolerance=1e-4)
+            except GradientMismatchError as error:
+                found.append(error)
+            else:
+                return
+        one, other = (error.numeric for error in found)
+        far = max(abs(found[-1].analytic), abs(other)) > ROUNDED
+        if far and abs(one - other) <= 1e-3 * max(abs(one), abs(other)):
+            failure = found[-1]
+    if failure is not None:
+        raise failure
+    tally["gradients that differences cannot tell"] += 1
 
 
 def tensors_of(step: train.Step) -> dict[str, Array]:
@@ -169,7 +182,7 @@ def compare(
     exact, jittered = (
         {"loss": each["step/metrics"][0], **{name: each[f"next/{name}"] for name in before}} for each in (exact, jittered)
     )
-    if not all(np.isfinite(array).all() for array in exact.values()):
+    if not all(np.isfinite(array).all() for array in (*exact.values(), *jittered.values())):
         tally["steps that leave the range of a function"] += 1
         return
     for name, array in found.items():
@@ -197,6 +210,12 @@ def exported(case: Case, parameters: Mapping[str, Array], reference: wn.MLContex
     graph = builder.build(outputs)
     feeds = {name: case.batch[name] for name in graph.inputs}
     expected = reference.compute(graph, feeds)
+    wide = in_float64(graph.source)
+    given = {name: array.astype(np.float64) if array.dtype == np.float32 else array for name, array in feeds.items()}
+    exact, jittered = interpret(wide, given), rounded_at_random(wide, given)
+    if not all(np.isfinite(array.astype(np.float64)).all() for array in (*exact.values(), *jittered.values())):
+        tally["files that leave the range of a function"] += 1
+        return
     for kind in ("webnn", "onnx"):
         path = folder / f"trained.{kind}"
         try:
@@ -211,8 +230,11 @@ def exported(case: Case, parameters: Mapping[str, Array], reference: wn.MLContex
             if kind == "webnn":
                 assert result.tobytes() == array.tobytes(), f"{kind}: {name} differs"
             else:
+                # ONNX composes some operators of others, which round elsewhere.
                 scale = float(np.max(np.abs(array.astype(np.float64)), initial=0.0))
-                np.testing.assert_allclose(result, array, rtol=1e-4, atol=1e-5 * scale + 1e-7, err_msg=f"{kind}: {name}")
+                rounding = float(np.max(np.abs(jittered[name] - exact[name].astype(np.float64)), initial=0.0))
+                atol = 1e-5 * scale + 64 * rounding + 1e-7
+                np.testing.assert_allclose(result, array, rtol=1e-4, atol=atol, err_msg=f"{kind}: {name}")
         tally[f"{kind} files"] += 1
     graph.destroy()
 
@@ -240,7 +262,7 @@ def test_random_graphs_are_differentiated_trained_and_saved(
         tally["graphs"] += 1
         stage = "differentiate"
         try:
-            differentiate(case)
+            differentiate(case, tally)
             stage = f"train on {profile}"
             parameters = trained(case, contexts[profile], reference, tmp_path / "step.safetensors", tally)
             stage = "export"
@@ -258,4 +280,5 @@ def test_random_graphs_are_differentiated_trained_and_saved(
     assert not failures, "\n".join(failures)
     assert tally["graphs"] >= 20
     assert tally["steps"] > tally["steps that float32 cannot tell"]
+    assert tally["gradients that differences cannot tell"] < tally["graphs"] / 10
     assert grown < GROWTH

@@ -241,7 +241,8 @@ class _Exporter:
                 )
             written = _written(value)
             default = _written(form.defaults.get(option)) if option in form.defaults else None
-            if written != default or option in form.arguments or (form.name, option) in ALWAYS:
+            differs = written != default or str(written) == "-0.0"  # which is equal to a default of 0
+            if differs or option in form.arguments or (form.name, option) in ALWAYS:
                 options[option_name(form.name, option)] = written
         if node.label and (self.labels or node.label != results[0]):
             options["label"] = node.label

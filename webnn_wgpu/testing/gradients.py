@@ -22,6 +22,22 @@ if TYPE_CHECKING:
 _SEED = "gradient of output "
 
 
+class GradientMismatchError(AssertionError):
+    """A gradient that does not agree with central differences.
+
+    Attributes:
+        analytic: the derivative by gradients.
+        numeric: the derivative by differences.
+    """
+
+    def __init__(self, operands: str, analytic: float, numeric: float) -> None:
+        super().__init__(
+            f"the derivative by operand {operands} must agree with central differences; got {analytic:.9g} by gradients, "
+            f"{numeric:.9g} by differences"
+        )
+        self.analytic, self.numeric = analytic, numeric
+
+
 @dataclass(frozen=True)
 class WideTensorType(TensorType):
     """A float type whose values the reference keeps in float64."""
@@ -115,11 +131,7 @@ def check_gradients(
         analytic = sum(float(np.sum(term)) for term in terms)
         size = float(np.sqrt(sum(np.sum(np.square(term)) for term in terms)))
         if not abs(analytic - numeric) <= tolerance * max(size, abs(numeric)) + noise:
-            which = ", ".join(map(str, group))
-            raise AssertionError(
-                f"the derivative by operand {which} must agree with central differences; got {analytic:.9g} by gradients, "
-                f"{numeric:.9g} by differences"
-            )
+            raise GradientMismatchError(", ".join(map(str, group)), analytic, numeric)
 
 
 def _wide(array: Array) -> Array:

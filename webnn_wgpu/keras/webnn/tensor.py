@@ -23,9 +23,10 @@ class Tensor:
         shape: the dimensions.
         value: the recorded tensor. None if the elements are on the host alone.
         array: the elements on the host, for complex numbers, strings and empty arrays.
+        trainable: what Keras notes on weights that it has unpacked, such as embeddings of 4 bits.
     """
 
-    __slots__ = ("__weakref__", "_keras_mask", "array", "dtype", "shape", "value")
+    __slots__ = ("__weakref__", "_keras_mask", "array", "dtype", "shape", "trainable", "value")
     __array_priority__ = 1000
 
     def __init__(self, value: eager.Tensor | Array, dtype: str) -> None:
