@@ -27,8 +27,9 @@ LEFT_OUT = {
     *(op.name for op in OPS.values() if op.family is Family.RECURRENT),  # whose references round to float32
 }
 
-LARGEST = 1e6
-"""The largest input. The differences of larger ones are lost in their rounding."""
+SMALLEST, LARGEST = 1e-15, 1e6
+"""The sizes of inputs and constants, besides 0. The squares of smaller ones are 0 in float32. The rounding of larger ones is
+greater than differences."""
 
 OPERATORS = sorted(name for name in DRAWERS if OPS[name].gradient is not None and name not in LEFT_OUT)
 
@@ -39,11 +40,12 @@ def differentiable_graph(
     """Return the graph of a seed and what to feed it.
 
     None stands for a graph without a float input or output, with an operator that has no slope, with infinities and NaN, or
-    with an input that is too large for differences.
+    with numbers of other sizes.
     """
     graph, feeds = draw_graph(Seeded(seed), operators, ("float32",), calls)
-    floats = [array for array in feeds.values() if array.dtype.kind == "f"]
-    given = floats and max(float(np.max(np.abs(array), initial=0.0)) for array in floats) <= LARGEST
+    given = any(array.dtype.kind == "f" for array in feeds.values())
+    sizes = (np.abs(array[array != 0]) for array in (*feeds.values(), *graph.constants.values()) if array.dtype.kind == "f")
+    given = given and all(np.all((size >= SMALLEST) & (size <= LARGEST)) for size in sizes)
     made = any(graph.values[value].type.data_type == "float32" for value in graph.outputs.values())
     if any(node.op in LEFT_OUT for node in graph.nodes) or not given or not made:
         return None

@@ -164,7 +164,20 @@ def _module(name: str) -> Any:
             backend.numpy = ours
             for other in others:
                 del sys.modules[other]
+        found: Any = sys.modules[full]
+        if hasattr(found, "draw_seed"):
+            found.draw_seed = _seed(found.draw_seed)
     return sys.modules[full]
+
+
+def _seed(draw: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that draws the seed of numpy's generator, which takes no tensors."""
+
+    def drawn(seed: Any) -> Any:
+        found = draw(seed)
+        return found.numpy() if isinstance(found, Tensor) else found
+
+    return drawn
 
 
 def fall_back(module: str, name: str, *args: Any, **kwargs: Any) -> Any:

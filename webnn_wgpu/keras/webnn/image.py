@@ -26,6 +26,14 @@ def rgb_to_grayscale(images: Any, data_format: str | None = None) -> Tensor:
             "Invalid images rank: expected rank 3 (single image) or rank 4 (batch of images). "
             f"Received input with shape: images.shape={found.shape}"
         )
+    channels = found.shape[axis]
+    if channels not in (1, 3):
+        raise ValueError(
+            "Invalid channel size: expected 3 (RGB) or 1 (Grayscale). "
+            f"Received input with shape: images.shape={found.shape}"
+        )
+    if channels == 1:
+        return found
     parts = moveaxis(cast(floating(found), "float32"), axis, 0)
     grey = parts[0] * 0.2989 + parts[1] * 0.587 + parts[2] * 0.114
     return expand_dims(cast(grey, found.dtype), axis)
