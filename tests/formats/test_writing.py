@@ -119,6 +119,15 @@ def test_constants_keep_their_names(tmp_path: Path, reference: wn.MLContext) -> 
     assert wn.load(tmp_path / "g.json", reference).run(feeds)["z"].tobytes() == expected
 
 
+@pytest.mark.parametrize("kind", ["webnn", "json"])
+def test_the_sign_of_an_option_of_0_is_kept(kind: str, tmp_path: Path, reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input("x", {"dataType": "float32", "shape": [2]})
+    builder.build({"y": builder.linear(x, alpha=0.0, beta=-0.0)}).save(tmp_path / f"g.{kind}")
+    found = wn.load(tmp_path / f"g.{kind}", reference).run({"x": np.float32([-1, 1])})["y"]
+    assert np.signbit(found).tolist() == [True, False]
+
+
 DIALECT = """#@name x_0 "x:0"
 #@name y "the sum"
 webnn_graph "g" v1 {

@@ -82,6 +82,8 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
         named = canonical(standardize_dtype(result_type(getattr(x, "dtype", type(x)))))
     if hasattr(x, "detach"):  # an array of torch, whose device may not be the host
         x = x.detach().cpu()
+    elif hasattr(x, "toarray"):  # a sparse matrix of scipy
+        x = x.toarray()
     array = np.asarray(x)
     return of_array(array, named)
 

@@ -164,9 +164,8 @@ def _module(name: str) -> Any:
             backend.numpy = ours
             for other in others:
                 del sys.modules[other]
-        found: Any = sys.modules[full]
-        if hasattr(found, "draw_seed"):
-            found.draw_seed = _seed(found.draw_seed)
+        image: Any = sys.modules["keras.src.backend.numpy.image"]  # which the package imports with any of its modules
+        image.draw_seed = _seed(image.draw_seed)
     return sys.modules[full]
 
 
