@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -120,21 +121,31 @@ def maximum(call: GradientCall) -> Sequence[GradientTerm]:
     x, y, g = (windows.first(term) for term in (call.x, call.y, call.gradient))
     images, channels, height, width = x.shape
     flat = (images, channels, height * width)
-    count = y.shape[2] * y.shape[3]
-    places = _largest_of_all(x.reshaped(flat)) if windows.whole else _largest(windows, x, y).reshaped((images, channels, count))
-    zeros = x.filled(0.0, flat)
-    sums = zeros.apply("x.scatter_elements", places, g.reshaped((images, channels, count)), axis=2, reduction="add")
+    if windows.whole:
+        largest = x.reshaped(flat).apply("argMax", axis=2, keep_dimensions=True, output_data_type="int32")
+        own = largest.apply("equal", call.constant(np.arange(height * width, dtype=np.int32)))
+        return (windows.back(g.reshaped(largest.shape).where(own).reshaped(x.shape)),)
+    if call.attrs["dilations"] == (1, 1):
+        return (windows.back(_in_blocks(windows, _largest(windows, x, y, _tap_numbers(windows)), g)),)
+    rows, columns = windows.positions(0), windows.positions(1)
+    places = _largest(windows, x, y, lambda i, j: rows[:, i, None] * width + columns[:, j])
+    given = (images, channels, y.shape[2] * y.shape[3])
+    sums = x.filled(0.0, flat).apply("x.scatter_elements", places.reshaped(given), g.reshaped(given), axis=2, reduction="add")
     return (windows.back(sums.reshaped(x.shape)),)
 
 
-def _largest_of_all(rows: GradientTerm) -> GradientTerm:
-    return rows.apply("argMax", axis=2, keep_dimensions=True, output_data_type="int32")
+_Names: TypeAlias = Callable[[int, int], Any]
+"""The numbers by which the windows know one of their elements, from its row and column in a window."""
 
 
-def _largest(windows: _Windows, x: GradientTerm, y: GradientTerm) -> GradientTerm:
-    """Return the index, in its image, of the first largest element of each window."""
+def _tap_numbers(windows: _Windows) -> _Names:
+    """Return the numbers of elements within a window, from 1."""
+    return lambda i, j: np.int32(i * windows.taps[1] + j + 1)
+
+
+def _largest(windows: _Windows, x: GradientTerm, y: GradientTerm, names: _Names) -> GradientTerm:
+    """Return the number of the first largest element of each window."""
     attrs, height, width = windows.call.attrs, x.shape[2], x.shape[3]
-    rows, columns = windows.positions(0), windows.positions(1)
     (top, left), (tall, wide) = windows.before, windows.reaches
     padded = x.apply(
         "pad",
@@ -146,9 +157,9 @@ def _largest(windows: _Windows, x: GradientTerm, y: GradientTerm) -> GradientTer
     # From the last element to the first, so that the first one that equals the result remains.
     for i in reversed(range(windows.taps[0])):
         for j in reversed(range(windows.taps[1])):
-            places = windows.call.constant(rows[:, i, None] * width + columns[:, j])
+            named = windows.call.constant(names(i, j))
             if chosen is None:
-                chosen = places.expanded(y.shape)
+                chosen = named.expanded(y.shape)
                 continue
             part = padded.apply(
                 "slice",
@@ -156,6 +167,41 @@ def _largest(windows: _Windows, x: GradientTerm, y: GradientTerm) -> GradientTer
                 sizes=(*y.shape[:2], *((n - 1) * s + 1 for n, s in zip(y.shape[2:], attrs["strides"], strict=True))),
                 strides=(1, 1, *attrs["strides"]),
             )
-            chosen = places.where(part.apply("equal", y), chosen)
+            chosen = named.where(part.apply("equal", y), chosen)
     assert chosen is not None
     return chosen
+
+
+def _in_blocks(windows: _Windows, chosen: GradientTerm, g: GradientTerm) -> GradientTerm:
+    """Return the gradients at the chosen elements of windows, and 0 elsewhere.
+
+    Blocks of the size of a stride cover the input. An element of a block belongs to the window that begins there, and to some
+    before it. Each of them needs one element-wise operator, where a scatter would sort all places.
+    """
+    strides: tuple[int, int] = windows.call.attrs["strides"]
+    overlaps = tuple(-(-taps // stride) for taps, stride in zip(windows.taps, strides, strict=True))
+    blocks = tuple(count + overlap - 1 for count, overlap in zip(windows.outputs, overlaps, strict=True))
+    images, channels = g.shape[:2]
+    for axis, overlap in zip((2, 3), overlaps, strict=True):
+        chosen, g = (term.padded(axis, overlap - 1, overlap - 1) for term in (chosen, g))
+
+    def of_blocks(term: GradientTerm, back: tuple[int, int]) -> GradientTerm:
+        """Return for each block the window that begins some blocks before it."""
+        for axis, count, overlap, distance in zip((2, 3), blocks, overlaps, back, strict=True):
+            term = term.sliced(axis, overlap - 1 - distance, count)
+        return term.reshaped((images, channels, blocks[0], 1, blocks[1], 1))
+
+    sums: GradientTerm | None = None
+    for back in np.ndindex(*overlaps):
+        rows, columns = (np.arange(stride) + distance * stride for stride, distance in zip(strides, back, strict=True))
+        numbers = rows[:, None] * windows.taps[1] + columns + 1
+        # Beyond the window, -1 equals no number.
+        numbers = np.where((rows[:, None] < windows.taps[0]) & (columns < windows.taps[1]), numbers, -1)
+        own = windows.call.constant(numbers.astype(np.int32).reshape(1, 1, 1, strides[0], 1, strides[1]))
+        part = of_blocks(g, back).where(of_blocks(chosen, back).apply("equal", own))
+        sums = part if sums is None else sums + part
+    assert sums is not None
+    found = sums.reshaped((images, channels, blocks[0] * strides[0], blocks[1] * strides[1]))
+    for axis, before, size in zip((2, 3), windows.before, windows.inputs, strict=True):
+        found = found.padded(axis, 0, max(0, before + size - found.shape[axis])).sliced(axis, before, size)
+    return found
