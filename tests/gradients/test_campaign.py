@@ -211,7 +211,7 @@ def exported(case: Case, parameters: Mapping[str, Array], reference: wn.MLContex
     feeds = {name: case.batch[name] for name in graph.inputs}
     expected = reference.compute(graph, feeds)
     wide = in_float64(graph.source)
-    given = {name: array.astype(np.float64) if array.dtype == np.float32 else array for name, array in feeds.items()}
+    given = {name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in feeds.items()}
     exact, jittered = interpret(wide, given), rounded_at_random(wide, given)
     if not all(np.isfinite(array.astype(np.float64)).all() for array in (*exact.values(), *jittered.values())):
         tally["files that leave the range of a function"] += 1

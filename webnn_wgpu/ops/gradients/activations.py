@@ -20,9 +20,15 @@ def _clamp(call: GradientCall) -> Sequence[GradientTerm]:
     return (g,)
 
 
+def _above_zero(call: GradientCall) -> GradientTerm:
+    """Return where the operand of a rectifier is above 0, by its result: the operand then need not be kept."""
+    known = call.y if call.attrs["alpha"] >= 0 else call.x
+    return known.compared("greater", 0.0)
+
+
 def _elu(call: GradientCall) -> Sequence[GradientTerm]:
-    g, x = call.gradient, call.x
-    return (g.where(x.compared("greater", 0.0), g * (call.y + call.attrs["alpha"])),)
+    g = call.gradient
+    return (g.where(_above_zero(call), g * (call.y + call.attrs["alpha"])),)
 
 
 def _gelu(g: GradientTerm, x: GradientTerm, y: GradientTerm) -> GradientTerm:
@@ -44,7 +50,7 @@ def _hard_swish(g: GradientTerm, x: GradientTerm, y: GradientTerm) -> GradientTe
 
 def _leaky_relu(call: GradientCall) -> Sequence[GradientTerm]:
     g = call.gradient
-    return (g.where(call.x.compared("greater", 0.0), call.attrs["alpha"] * g),)
+    return (g.where(_above_zero(call), call.attrs["alpha"] * g),)
 
 
 def _softplus(call: GradientCall) -> Sequence[GradientTerm]:
@@ -68,7 +74,7 @@ HARD_SWISH = of_one(_hard_swish)
 LEAKY_RELU: GradientRule = _leaky_relu
 LINEAR: GradientRule = lambda call: (call.attrs["alpha"] * call.gradient,)  # noqa: E731 - one of a table of rules
 PRELU = of_two(_prelu)
-RELU = of_one(lambda g, x, y: g.where(x.compared("greater", 0.0)))
+RELU = of_one(lambda g, x, y: g.where(y.compared("greater", 0.0)))
 SIGMOID = of_one(lambda g, x, y: g * (y * (1 - y)))
 SOFTPLUS: GradientRule = _softplus
 SOFTSIGN = of_one(_softsign)

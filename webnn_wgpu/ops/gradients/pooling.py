@@ -13,17 +13,17 @@ from ..interfaces.gradient import GradientCall, GradientTerm
 
 @dataclass(frozen=True)
 class _Windows:
-    """The windows of a pooling with channels in dimension 1, as pairs for height and width."""
+    """The windows of a pooling, as pairs for height and width."""
 
     call: GradientCall
 
-    def first(self, term: GradientTerm) -> GradientTerm:
-        """Return a tensor with channels first."""
-        return term if self.call.attrs["layout"] == "nchw" else term.permuted((0, 3, 1, 2))
+    def last(self, term: GradientTerm) -> GradientTerm:
+        """Return a tensor with channels last: neighbouring elements are of one window, and kernels read four at once."""
+        return term if self.call.attrs["layout"] == "nhwc" else term.permuted((0, 2, 3, 1))
 
     def back(self, term: GradientTerm) -> GradientTerm:
         """Return a tensor in the layout of the operator."""
-        return term if self.call.attrs["layout"] == "nchw" else term.permuted((0, 2, 3, 1))
+        return term if self.call.attrs["layout"] == "nhwc" else term.permuted((0, 3, 1, 2))
 
     def _pair(self, name: str) -> tuple[int, int]:
         return self.call.attrs[name]
@@ -118,19 +118,19 @@ def l2(call: GradientCall) -> Sequence[GradientTerm]:
 def maximum(call: GradientCall) -> Sequence[GradientTerm]:
     """Return the gradient of a maximum pooling: the first largest element of a window takes it."""
     windows = _Windows(call)
-    x, y, g = (windows.first(term) for term in (call.x, call.y, call.gradient))
-    images, channels, height, width = x.shape
-    flat = (images, channels, height * width)
+    x, y, g = (windows.last(term) for term in (call.x, call.y, call.gradient))
+    images, height, width, channels = x.shape
+    flat = (images, height * width, channels)
     if windows.whole:
-        largest = x.reshaped(flat).apply("argMax", axis=2, keep_dimensions=True, output_data_type="int32")
-        own = largest.apply("equal", call.constant(np.arange(height * width, dtype=np.int32)))
+        largest = x.reshaped(flat).apply("argMax", axis=1, keep_dimensions=True, output_data_type="int32")
+        own = largest.apply("equal", call.constant(np.arange(height * width, dtype=np.int32)[:, None]))
         return (windows.back(g.reshaped(largest.shape).where(own).reshaped(x.shape)),)
     if call.attrs["dilations"] == (1, 1):
         return (windows.back(_in_blocks(windows, _largest(windows, x, y, _tap_numbers(windows)), g)),)
     rows, columns = windows.positions(0), windows.positions(1)
-    places = _largest(windows, x, y, lambda i, j: rows[:, i, None] * width + columns[:, j])
-    given = (images, channels, y.shape[2] * y.shape[3])
-    sums = x.filled(0.0, flat).apply("x.scatter_elements", places.reshaped(given), g.reshaped(given), axis=2, reduction="add")
+    places = _largest(windows, x, y, lambda i, j: (rows[:, i, None] * width + columns[:, j])[..., None])
+    given = (images, y.shape[1] * y.shape[2], channels)
+    sums = x.filled(0.0, flat).apply("x.scatter_elements", places.reshaped(given), g.reshaped(given), axis=1, reduction="add")
     return (windows.back(sums.reshaped(x.shape)),)
 
 
@@ -145,12 +145,12 @@ def _tap_numbers(windows: _Windows) -> _Names:
 
 def _largest(windows: _Windows, x: GradientTerm, y: GradientTerm, names: _Names) -> GradientTerm:
     """Return the number of the first largest element of each window."""
-    attrs, height, width = windows.call.attrs, x.shape[2], x.shape[3]
+    attrs, height, width = windows.call.attrs, x.shape[1], x.shape[2]
     (top, left), (tall, wide) = windows.before, windows.reaches
     padded = x.apply(
         "pad",
-        beginning_padding=(0, 0, top, left),
-        ending_padding=(0, 0, max(0, tall - height - top), max(0, wide - width - left)),
+        beginning_padding=(0, top, left, 0),
+        ending_padding=(0, max(0, tall - height - top), max(0, wide - width - left), 0),
         value=-np.inf,
     )
     chosen: GradientTerm | None = None
@@ -163,9 +163,9 @@ def _largest(windows: _Windows, x: GradientTerm, y: GradientTerm, names: _Names)
                 continue
             part = padded.apply(
                 "slice",
-                starts=(0, 0, i * attrs["dilations"][0], j * attrs["dilations"][1]),
-                sizes=(*y.shape[:2], *((n - 1) * s + 1 for n, s in zip(y.shape[2:], attrs["strides"], strict=True))),
-                strides=(1, 1, *attrs["strides"]),
+                starts=(0, i * attrs["dilations"][0], j * attrs["dilations"][1], 0),
+                sizes=(y.shape[0], *((n - 1) * s + 1 for n, s in zip(y.shape[1:3], attrs["strides"], strict=True)), y.shape[3]),
+                strides=(1, *attrs["strides"], 1),
             )
             chosen = named.where(part.apply("equal", y), chosen)
     assert chosen is not None
@@ -181,15 +181,15 @@ def _in_blocks(windows: _Windows, chosen: GradientTerm, g: GradientTerm) -> Grad
     strides: tuple[int, int] = windows.call.attrs["strides"]
     overlaps = tuple(-(-taps // stride) for taps, stride in zip(windows.taps, strides, strict=True))
     blocks = tuple(count + overlap - 1 for count, overlap in zip(windows.outputs, overlaps, strict=True))
-    images, channels = g.shape[:2]
-    for axis, overlap in zip((2, 3), overlaps, strict=True):
+    images, *_, channels = g.shape
+    for axis, overlap in zip((1, 2), overlaps, strict=True):
         chosen, g = (term.padded(axis, overlap - 1, overlap - 1) for term in (chosen, g))
 
     def of_blocks(term: GradientTerm, back: tuple[int, int]) -> GradientTerm:
         """Return for each block the window that begins some blocks before it."""
-        for axis, count, overlap, distance in zip((2, 3), blocks, overlaps, back, strict=True):
+        for axis, count, overlap, distance in zip((1, 2), blocks, overlaps, back, strict=True):
             term = term.sliced(axis, overlap - 1 - distance, count)
-        return term.reshaped((images, channels, blocks[0], 1, blocks[1], 1))
+        return term.reshaped((images, blocks[0], 1, blocks[1], 1, channels))
 
     sums: GradientTerm | None = None
     for back in np.ndindex(*overlaps):
@@ -197,11 +197,11 @@ def _in_blocks(windows: _Windows, chosen: GradientTerm, g: GradientTerm) -> Grad
         numbers = rows[:, None] * windows.taps[1] + columns + 1
         # Beyond the window, -1 equals no number.
         numbers = np.where((rows[:, None] < windows.taps[0]) & (columns < windows.taps[1]), numbers, -1)
-        own = windows.call.constant(numbers.astype(np.int32).reshape(1, 1, 1, strides[0], 1, strides[1]))
+        own = windows.call.constant(numbers.astype(np.int32).reshape(1, 1, strides[0], 1, strides[1], 1))
         part = of_blocks(g, back).where(of_blocks(chosen, back).apply("equal", own))
         sums = part if sums is None else sums + part
     assert sums is not None
-    found = sums.reshaped((images, channels, blocks[0] * strides[0], blocks[1] * strides[1]))
-    for axis, before, size in zip((2, 3), windows.before, windows.inputs, strict=True):
+    found = sums.reshaped((images, blocks[0] * strides[0], blocks[1] * strides[1], channels))
+    for axis, before, size in zip((1, 2), windows.before, windows.inputs, strict=True):
         found = found.padded(axis, 0, max(0, before + size - found.shape[axis])).sliced(axis, before, size)
     return found
