@@ -14,6 +14,9 @@ from webnn_wgpu import MLGraphBuilder, MLOperand
 _ALIGNMENT = 64
 """Each parameter begins at a multiple of 64 elements: 256 bytes, to which every device can bind a part of a buffer."""
 
+_QUAD = 4
+"""Elements that a kernel reads and writes at once."""
+
 _MOST_ELEMENTS = 1 << 25
 """Elements of the largest arena of several parameters: 128 MiB, which every device can bind at once."""
 
@@ -65,11 +68,17 @@ class Arena:
         return found
 
     def joined(self, b: MLGraphBuilder, parts: Mapping[str, MLOperand]) -> MLOperand:
-        """Return the tensor of the arena that holds operands, such as the gradients of the parameters."""
+        """Return the tensor of the arena that holds operands, such as the gradients of the parameters.
+
+        Their producers can store them there if all operands of the concatenation consist of whole quads.
+        """
         found: list[MLOperand] = []
         for name, place in self.places.items():
-            found.append(b.reshape(parts[name], [place.size]))
-            if padding := place.end - place.start - place.size:
+            part, padding = b.reshape(parts[name], [place.size]), place.end - place.start - place.size
+            if place.size % _QUAD:
+                part, padding = b.pad(part, [0], [padding]), 0
+            found.append(part)
+            if padding:
                 found.append(b.constant(np.zeros(padding, np.float32)))
         return b.concat(found, 0)
 
