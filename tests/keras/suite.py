@@ -5,8 +5,8 @@
     python -m tests.keras.suite --device webgpu           on a GPU instead of the reference backend
     python -m tests.keras.suite --backend jax --outcomes folder   record another backend
 
-The tests are those in the installed package of Keras. They need `jax`, whose types of results they compare with. `KERAS_LOGS`
-names a folder for the output of pytest.
+The tests are those in the installed package of Keras. They need `jax`, whose types of results they compare with, and some of
+them `tensorflow`, `torch` and `grain`. `KERAS_LOGS` names a folder for the output of pytest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RECORDED = Path(__file__).parent / "jax_counts.json"
-"""Passed tests of each file on Keras's JAX backend."""
+"""Passed tests of each file on Keras's JAX backend, at most: those that pass here were not run there."""
 
 PLACES = (
     "ops",
