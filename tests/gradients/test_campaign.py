@@ -40,7 +40,7 @@ STEPS = 3
 RENEWED = 40
 """Graphs after which contexts are opened anew: on a software driver each compiled kernel takes up about a megabyte."""
 DISTANCES, ROUNDED = (1e-6, 2.5e-7), 1e-9
-"""The distances of central differences, and what they lose of values that float64 rounds."""
+"""The distances of central differences, and the size of derivatives that they lose in the rounding of float64."""
 GROWTH = 800 << 20
 """Bytes that the process may grow by, with the kernels of so many graphs."""
 

@@ -23,7 +23,7 @@ class Tensor:
         shape: the dimensions.
         value: the recorded tensor. None if the elements are on the host alone.
         array: the elements on the host, for complex numbers, strings and empty arrays.
-        trainable: what Keras notes on weights that it has unpacked, such as embeddings of 4 bits.
+        trainable: a note of Keras on weights that it has unpacked, such as embeddings of 4 bits.
     """
 
     __slots__ = ("__weakref__", "_keras_mask", "array", "dtype", "shape", "trainable", "value")

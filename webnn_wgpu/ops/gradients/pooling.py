@@ -18,7 +18,7 @@ class _Windows:
     call: GradientCall
 
     def last(self, term: GradientTerm) -> GradientTerm:
-        """Return a tensor with channels last: neighbouring elements are of one window, and kernels read four at once."""
+        """Return a tensor with channels last: neighboring elements are of one window, and kernels read four at once."""
         return term if self.call.attrs["layout"] == "nhwc" else term.permuted((0, 2, 3, 1))
 
     def back(self, term: GradientTerm) -> GradientTerm:
