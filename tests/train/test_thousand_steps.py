@@ -109,8 +109,8 @@ WAYS: Mapping[str, tuple[Callable[[wn.MLContext], AbstractContextManager[Callabl
     "eager": (eagerly, BATCH, frozenset()),
     # TensorFlow.js's Adam has two corrections that change with the steps, for each of two variables.
     "minimize": (minimizing, BATCH + 4 * 4, frozenset()),
-    # Keras makes tensors for batches and results, which end with the step, and has two scalars.
-    "keras": (with_keras, BATCH + 2 * 4, frozenset({"wgpuDeviceCreateBuffer", "wgpuDeviceCreateBindGroup"})),
+    # Keras has two scalars.
+    "keras": (with_keras, BATCH + 2 * 4, frozenset()),
 }
 """How to train, the most bytes that a step writes, and what it may create."""
 
