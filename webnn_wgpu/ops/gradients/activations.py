@@ -44,7 +44,7 @@ def _hard_sigmoid(call: GradientCall) -> Sequence[GradientTerm]:
 
 
 def _hard_swish(g: GradientTerm, x: GradientTerm, y: GradientTerm) -> GradientTerm:
-    middle = g * (1 / 3 * x + 0.5)
+    middle = g * ((x + 1.5) / x.number(3.0))  # float16 has 3, and not its reciprocal
     return g.where(x.compared("greater", 3.0), middle.where(x.compared("greater", -3.0)))
 
 
