@@ -1,7 +1,8 @@
 """Golden models of passes: the graphs that tests of passes draw, patterns and what only resembles them.
 
 `patterns.json` holds them as data, so that tests and their helpers can change without any influence on golden plans.
-`python -m tests.golden --collect` runs these tests and writes the file anew.
+`python -m tests.golden --collect` runs these tests and writes the file anew. Graphs that hypothesis draws stay in the file as
+they were first drawn: a new operator changes all later draws, but none of the plans that these graphs are for.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tests import support
 from tests.golden.graphs import normal, packed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from webnn_wgpu.ir.graph import Graph
 
@@ -66,6 +67,7 @@ class _Collector:
 
     def __init__(self) -> None:
         self.found: dict[str, list[str]] = {}
+        self.random: set[str] = set()
         self._texts: set[str] = set()
         self._test = ""
         self._attrs: WeakKeyDictionary[support.Sketch, list[Mapping[str, Any]]] = WeakKeyDictionary()
@@ -73,6 +75,8 @@ class _Collector:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         module, _, test = item.nodeid.partition("::")
         self._test = f"{Path(module).stem}.{test.partition('[')[0]}".replace("test_", "")
+        if item.get_closest_marker("hypothesis"):
+            self.random.add(self._test)
 
     def called(self, sketch: support.Sketch, attrs: Mapping[str, Any]) -> None:
         """Keep the options of a call as the test gave them."""
@@ -149,10 +153,21 @@ def collect() -> None:
         paths = [str(TESTS / f"test_{name}.py") for name in MODULES]
         if pytest.main(["-q", "-n0", "-p", "no:cacheprovider", "--profiles=full", *paths], plugins=[collector]):
             raise RuntimeError("the golden graphs stay as they were, since a test failed")
+    FILE.write_text(text_of(collector.found, collector.random), encoding="utf-8")
+
+
+def text_of(found: Mapping[str, Sequence[str]], random: Collection[str]) -> str:
+    """Return the text of the file.
+
+    Args:
+        found: the graphs that the tests drew, as JSON, by module and test.
+        random: the tests whose graphs hypothesis draws.
+    """
     models: list[str] = []
-    for name, kept in sorted(collector.found.items()):
+    for name, drawn in sorted(found.items()):
+        kept = [json.dumps(graph) for graph in graphs()[name]] if name in random and name in graphs() else drawn
         if kept:
             lines = ",\n".join(kept)
             models.append(f"{json.dumps(name)}: [\n{lines}\n]")
     text = ",\n".join(models)
-    FILE.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
+    return f"{{\n{text}\n}}\n"

@@ -97,6 +97,13 @@ def test_every_pattern_is_planned_and_internal_operators_occur() -> None:
     assert found >= set(INTERNAL)
 
 
+def test_graphs_that_hypothesis_drew_stay_as_they_are() -> None:
+    (random, stored), (other, _) = list(patterns.graphs().items())[:2]
+    drawn = {random: ['{"nodes": []}'], other: ['{"nodes": []}'], "a.new": ['{"nodes": []}'], "no.graphs": []}
+    expected = {random: stored, other: [{"nodes": []}], "a.new": [{"nodes": []}]}
+    assert json.loads(patterns.text_of(drawn, random={random, "a.new"})) == expected
+
+
 @pytest.mark.parametrize("what", ["zeros", "normal", "shifted", "int8", "scalar", "empty shape of float16"])
 def test_constants_are_restored_from_data(what: str) -> None:
     normal = np.random.default_rng(7).standard_normal((3, 5)).astype(np.float32)
