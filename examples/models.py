@@ -41,7 +41,7 @@ class GraphWriter:
         return name
 
     def constant(self, values: object, dtype: object = np.float32) -> str:
-        """Add an initialiser."""
+        """Add an initializer."""
         name = f"weight_{len(self.initializers)}"
         self.initializers.append(numpy_helper.from_array(np.asarray(values, dtype), name))
         return name
@@ -58,7 +58,7 @@ class GraphWriter:
         return self.node("Conv", x, weight, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4, group=group)
 
     def batch_norm(self, x: str, channels: int) -> str:
-        """Append a batch normalisation."""
+        """Append a batch normalization."""
         scale, variance = (self.constant(self.random.uniform(0.8, 1.2, channels)) for _ in range(2))
         shift, mean = (self.constant(self.random.normal(0, 0.1, channels)) for _ in range(2))
         return self.node("BatchNormalization", x, scale, shift, mean, variance)

@@ -35,7 +35,7 @@ target = device.create_texture(
     usage=wgpu.TextureUsage.RENDER_ATTACHMENT | wgpu.TextureUsage.COPY_SRC,
 )
 
-# The graph: how far each pixel is from the mean of its surroundings, averaged over colors and a neighbourhood.
+# The graph: how far each pixel is from the mean of its surroundings, averaged over colors and a neighborhood.
 builder = wn.MLGraphBuilder(context)
 photo = builder.input("photo", [1, 3, SIZE, SIZE], "float32")
 surroundings = builder.average_pool2d(photo, window_dimensions=[7, 7], padding=[3, 3, 3, 3])

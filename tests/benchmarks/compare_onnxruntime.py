@@ -1,6 +1,6 @@
 """all-MiniLM-L6-v2 side by side: onnxruntime on the CPU and webnn_wgpu, in one process, taking turns.
 
-The encoder is written to ONNX here, operator by operator from the safetensors file (pooling and normalisation
+The encoder is written to ONNX here, operator by operator from the safetensors file (pooling and normalization
 included), so that both run the same graph with the same weights. It needs, beside the package itself:
 
     pip install onnx onnxruntime webnn-wgpu[safetensors,text]
@@ -11,7 +11,7 @@ and is run as a program:
     python tests/benchmarks/compare_onnxruntime.py [--tokens 128] [--rounds 20] [--json]
 
 A time is numpy in to numpy out: upload, compute, download. In every round each side has one untimed run, because its
-neighbour emptied the processor's caches, and then `--repeats` timed ones, of which the median counts. The figure to
+neighbor emptied the processor's caches, and then `--repeats` timed ones, of which the median counts. The figure to
 compare is the median over the rounds of the ratio within a round: on a machine with other users milliseconds move, and
 move for both. A first run is creating the session, or building the graph, and running it once; caches on disk start
 empty unless --keep-caches is given.

@@ -125,7 +125,7 @@ def broken(entry: Mapping[str, Any], rule: str) -> list[Changes]:
     return [c for part in parts for c in broken(entry, part)] if len(parts) > 1 else []
 
 
-# element by element, reductions, matrices, normalisation ----------------------------------------------------------------
+# element by element, reductions, matrices, normalization ----------------------------------------------------------------
 
 STRANGERS = [{"b": t("float32[2]")}, {"b": t("float32[3, 3]")}, {"b": t("float32[4, 2, 2]")}]
 breaks("a.shape and b.shape are bidirectionally broadcastable", ARITHMETIC, *STRANGERS)

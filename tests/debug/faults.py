@@ -46,7 +46,7 @@ def graph_of(name: str, context: wn.MLContext) -> tuple[wn.Model, wn.MLGraph, Ma
 
 
 def wrong_index(wgsl: str) -> str:
-    """Return a kernel that stores every quad, or element, in its neighbour's place."""
+    """Return a kernel that stores every quad, or element, in its neighbor's place."""
     broken = re.sub(r"\boutput\[(\w+)\] =", r"output[\1 ^ 1u] =", wgsl)
     assert broken != wgsl
     return broken

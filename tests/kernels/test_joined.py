@@ -158,7 +158,7 @@ def test_winograd(device: Device) -> None:
 
 
 def test_what_others_read_or_make_is_copied(device: Device) -> None:
-    """Values that come from elsewhere, or are wanted elsewhere, keep a memory of their own; their neighbours do not."""
+    """Values that come from elsewhere, or are wanted elsewhere, keep a memory of their own; their neighbors do not."""
     j = Joined()
     shared = j.convolution(16)
     made = [j.apply("sqrt", [j.apply("abs", [j.image])]), j.convolution(8, 3), shared, j.image, j.convolution(4, 3)]

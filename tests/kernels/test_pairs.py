@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webnn_wgpu.ir.graph import Array
 
 WIDE = ("int64", "uint64")
-# Ends, powers of two with their neighbours, small numbers, numbers that float32 rounds: of either sign, modulo 2^64.
+# Ends, powers of two with their neighbors, small numbers, numbers that float32 rounds: of either sign, modulo 2^64.
 EDGES = [0, 1, 2, 3, 5, 7, 10, 2**16, 2**31, 2**32, 2**33, 2**40, 2**53, 2**62, 2**63, 10**9 + 7, 10**18, 3 * 2**38 + 1]
 EDGES = sorted({n % 2**64 for edge in EDGES for n in (edge, edge - 1, edge + 1, -edge)})
 
@@ -95,7 +95,7 @@ def test_reductions(either: Device, name: str, data_type: str, variant: str | No
     forced = {name: variant} if variant else None
     for shape, axes in (((3, 70), [1]), ((33, 8), [0]), ((2, 5000), [1]), ((4, 3, 4), [0, 2]), ((2, 3), []), ((68, 130), [0])):
         x = random_array(rng, data_type, shape)
-        # Ties, and neighbours that differ in one word alone.
+        # Ties, and neighbors that differ in one word alone.
         x.reshape(-1)[::3] = np.array(EDGES, np.uint64).view(data_type)[rng.integers(0, len(EDGES), x.reshape(-1)[::3].size)]
         check_op(either, name, [x], {"axes": axes}, forced=forced)
 

@@ -86,7 +86,7 @@ def _mutate_once(rng: random.Random, model: onnx.ModelProto) -> None:
 
 
 def to_initializers(rng: random.Random, model: onnx.ModelProto, inputs: list[Any]) -> onnx.ModelProto:
-    """Return the model with some of its inputs made initialisers, so that more is evaluated while it loads."""
+    """Return the model with some of its inputs made initializers, so that more is evaluated while it loads."""
     model = onnx.ModelProto.FromString(model.SerializeToString())
     for value, array in zip(list(model.graph.input), inputs, strict=False):
         if rng.random() < 0.5 and isinstance(array, (np.ndarray, onnx.TensorProto)):

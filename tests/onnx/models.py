@@ -61,7 +61,7 @@ def node_model(
         inputs: names and arrays (of which shape and type are taken) of the model's inputs.
         attributes: its attributes.
         opset: version of ai.onnx.
-        constants: names and arrays of its initialisers.
+        constants: names and arrays of its initializers.
         outputs: how many outputs it has, or which ones are asked for.
         domain: its domain.
         order: the names of its inputs in order, "" where one is left out; `inputs`, then `constants` where absent.

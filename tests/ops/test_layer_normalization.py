@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webnn_wgpu.ir.graph import Array
     from webnn_wgpu.runtime.device import Device
 
-# Rows of quads and ragged, in registers and not, several dimensions, unsorted, not innermost, not neighbours.
+# Rows of quads and ragged, in registers and not, several dimensions, unsorted, not innermost, not neighbors.
 CASES: tuple[tuple[tuple[int, ...], tuple[int, ...] | None], ...] = (
     ((33, 384), None),
     ((5, 184), None),

@@ -74,7 +74,7 @@ def test_the_extremes_are_found_wherever_they_are(device: Device, size: int) -> 
         ([-np.inf, 1], np.inf, 0),
         ([255, 0], 1, 0),
         ([-255, 0], 1, 255),
-        # Halves go to the even neighbour.
+        # Halves go to the even neighbor.
         ([-0.5, 254.5], 1, 0),
         ([-1.5, 253.5], 1, 2),
     ],

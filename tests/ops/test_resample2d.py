@@ -159,7 +159,7 @@ def test_nan_and_infinity(device: Device, data_type: str) -> None:
             attrs = {"mode": "linear", "sizes": sizes if axes == (2, 3) else sizes[::-1], "axes": axes}
             check(device, x, attrs)
             check(device, np.moveaxis(x, 1, 3), {**attrs, "axes": [a - 1 for a in axes]})
-    # Where the weight of the infinite neighbour is 0 it has no part: 3 to 9 hits every element.
+    # Where the weight of the infinite neighbor is 0 it has no part: 3 to 9 hits every element.
     row = np.array([1, math.inf, 2], data_type).reshape(1, 1, 1, 3)
     found = check(device, row, {"mode": "linear", "sizes": [1, 9]}).reshape(-1)
     assert found.tolist() == [1, 1, *[math.inf] * 5, 2, 2]

@@ -22,7 +22,7 @@ INF, NAN = math.inf, math.nan
 
 
 def near(dtype: object) -> Array:
-    """Every number of a format of 8 bits, the middles between neighbours, and what lies next to them."""
+    """Every number of a format of 8 bits, the middles between neighbors, and what lies next to them."""
     own = np.sort(np.arange(256).astype(np.uint8).view(dtype).astype(np.float32))  # NaN last
     own = np.unique(own[np.isfinite(own)])
     middles = (own[1:] + own[:-1]) / 2
@@ -65,7 +65,7 @@ def test_float8_special_values(device: Device) -> None:
 def test_bfloat16(profile_device: Device) -> None:
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 1 << 32, 4096, np.uint32)
-    # Middles between neighbours, and their neighbours.
+    # Middles between neighbors, and their neighbors.
     bits = np.concatenate([bits, (bits & 0xFFFF0000) | 0x8000, (bits & 0xFFFF0000) | 0x7FFF, (bits & 0xFFFF0000) | 0x8001])
     x = np.concatenate([bits.view(np.float32), np.float32([3.4e38, -3.4e38, INF, -INF, NAN, -0.0])])
     (actual,) = check_op(profile_device, "x.round_bfloat16", [x])

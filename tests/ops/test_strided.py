@@ -185,7 +185,7 @@ def test_results_by_example(device: Device) -> None:
         ("transpose", (2, 3, 8), {"permutation": [1, 0, 2]}, "rank=3, read=quad"),
         ("transpose", (8, 3), {}, "rank=2, read=row"),
         ("transpose", (3, 8), {}, "rank=2, read=strided"),
-        # Heads of attention: neighbours that stay neighbours are one dimension.
+        # Heads of attention: neighbors that stay neighbors are one dimension.
         ("transpose", (2, 3, 4, 5, 8), {"permutation": [2, 0, 1, 3, 4]}, "rank=3, read=quad"),
         ("slice", (9, 8), {"starts": [2, 0], "sizes": [5, 8]}, "rank=0, read=same"),
         ("slice", (9, 8), {"starts": [2, 4], "sizes": [5, 4]}, "rank=2, read=quad"),

@@ -15,7 +15,7 @@ ROWS = RNG.standard_normal((4, 16)).astype(np.float32)
 
 
 def network(context: wn.MLContext, *, scale: float = 1.0) -> wn.MLGraph:
-    """x[4, 16] -> two outputs, through a matrix product, a normalisation, a softmax and data movement."""
+    """x[4, 16] -> two outputs, through a matrix product, a normalization, a softmax and data movement."""
     builder = wn.MLGraphBuilder(context)
     x = builder.input("x", {"dataType": "float32", "shape": [4, 16]})
     hidden = builder.gelu(builder.add(builder.matmul(x, builder.constant(WEIGHTS * np.float32(scale))), builder.constant(BIAS)))

@@ -1,4 +1,4 @@
-"""Attention is recognised in all forms that exporters write, and in nothing that only resembles it."""
+"""Attention is recognized in all forms that exporters write, and in nothing that only resembles it."""
 
 from __future__ import annotations
 

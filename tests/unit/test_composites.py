@@ -1,4 +1,4 @@
-"""Passes that recognise what exporters write: in all its forms, and nothing that only resembles it."""
+"""Passes that recognize what exporters write: in all its forms, and nothing that only resembles it."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def perceptron(data_type: str = "float32") -> Graph:
 
 
 def encoder() -> Graph:
-    """One layer of a transformer encoder over 32 tokens, mean-pooled and normalised: what a sentence encoder is made of."""
+    """One layer of a transformer encoder over 32 tokens, mean-pooled and normalized: what a sentence encoder is made of."""
     s = Sketch()
     tokens, width, heads = 32, 48, 4
     ids, mask = s.input(np.zeros((1, tokens), np.int32)), s.input(np.ones((1, tokens), np.float32))

@@ -1,4 +1,4 @@
-"""Rotary embedding is recognised in all forms that exporters write, and in nothing that only resembles it."""
+"""Rotary embedding is recognized in all forms that exporters write, and in nothing that only resembles it."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_tables_of_neighbors_that_are_computed(how: str) -> None:
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("what", ["odd first", "no turn", "tables of halves", "halves with tables of neighbours"])
+@pytest.mark.parametrize("what", ["odd first", "no turn", "tables of halves", "halves with tables of neighbors"])
 def test_what_are_no_turned_neighbors(what: str) -> None:
     s = Sketch()
     x = s.input(normal(2, 3, 5, 8))

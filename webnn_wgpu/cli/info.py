@@ -47,7 +47,7 @@ BUFFER = "max-buffer-size"
 
 @click.command()
 @options(model_or_folder, shape_options, device_option, json_option)
-@click.option("--passes", is_flag=True, help="Tell what each optimisation pass does to the model, and why.")
+@click.option("--passes", is_flag=True, help="Tell what each optimization pass does to the model, and why.")
 @failing_well
 def info(model: Path, device: str, as_json: bool, passes: bool, **shaping: Any) -> None:
     """Print the content of MODEL and its memory, before anything is allocated."""

@@ -66,7 +66,7 @@ class RowCosts(ABC):
         if "plain" not in variants:
             return Choice(self._sharing(variants), "long rows")
         if columns and rows >= self.many_rows:
-            return Choice("plain", "neighbouring elements belong to different rows")
+            return Choice("plain", "neighboring elements belong to different rows")
         return self._choose(variants, rows, length)
 
     @abstractmethod

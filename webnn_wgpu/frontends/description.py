@@ -143,14 +143,14 @@ class Analysis:
         opsets: versions of the operator sets, by domain; of a WebNN graph the version of the format.
         operators: how many nodes of each operator there are, nodes within graphs of nodes included. A folder for browsers has
             kernels instead: how many dispatches of each.
-        parameters, parameter_bytes: elements and bytes of the initialisers. None and packed bytes of a folder for browsers.
+        parameters, parameter_bytes: elements and bytes of the initializers. None and packed bytes of a folder for browsers.
         placement: where each node would run. "unsupported" are nodes that cannot run; "later" those about which nothing can be
             said before the model runs, since shapes depend on results of the host.
         graphs: number of WebNN graphs.
         dispatches: number of kernels that one run starts.
         memory: what the graphs take; None on the numpy reference.
         problem: why the model cannot be compiled for this device; "" if it can.
-        passes: what each optimisation pass did to each graph.
+        passes: what each optimization pass did to each graph.
         partitions: of a TFLite model, the numbers of the nodes of the main subgraph that run on the device, without a node of
             the host between them.
     """

@@ -224,7 +224,7 @@ def rotate_with_offset(
     inside = (in_x >= 0) & (in_x < width) & (in_y >= 0) & (in_y < height)
     places = np.where(inside, in_y * width + in_x, 0).astype(np.int32).reshape(-1)
     pixels = ops.gather(reshape(images, [images.shape[0], height * width, channels]), eager_tensor(places), axis=1)
-    # A number fills the colours, and leaves the fourth channel opaque.
+    # A number fills the colors, and leaves the fourth channel opaque.
     fill = [255.0 if c == 3 else fill_value for c in range(channels)] if isinstance(fill_value, int | float) else fill_value
     mask = eager_tensor(inside.reshape(1, -1, 1))
     return reshape(ops.where(mask, pixels, eager_tensor(list(fill), "float32")), images.shape)

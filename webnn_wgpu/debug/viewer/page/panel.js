@@ -51,7 +51,7 @@ function details() {
         ["kind", box.kind],
         ["type", code(box.type)],
       ]),
-      ...neighbours(shown),
+      ...neighbors(shown),
     ];
   const parts = [element("h2", { textContent: box.title }), note(box.label)];
   const time = kernelTime(box.kernels);
@@ -87,7 +87,7 @@ function details() {
   }
   const options = Object.entries(box.options);
   if (options.length) parts.push(heading("Options"), facts(options));
-  parts.push(...neighbours(shown), ...memoryFacts(box));
+  parts.push(...neighbors(shown), ...memoryFacts(box));
   for (const index of box.kernels) parts.push(...kernelCard(index, false));
   return parts;
 }
@@ -129,7 +129,7 @@ function graphFacts() {
   ];
 }
 
-function neighbours(shown) {
+function neighbors(shown) {
   const near = prepare(shown).near[state.selected];
   const links = (indices) =>
     element(
