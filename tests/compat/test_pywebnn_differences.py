@@ -100,7 +100,7 @@ def test_names_and_outputs(context: webnn.MLContext) -> None:
 def test_tensors_by_the_rules_of_the_draft(context: webnn.MLContext) -> None:
     graph = doubler(context, [3])
     tensor, other = (context.create_host_tensor([3], "float32") for _ in range(2))
-    with pytest.raises(ValueError, match="stands twice"):
+    with pytest.raises(ValueError, match="must be different tensors"):
         context.dispatch(graph, {"x": tensor}, {"y": tensor})
     with pytest.raises(ValueError, match="is missing"):
         context.dispatch(graph, {"x": tensor}, {})

@@ -158,7 +158,7 @@ def test_input_and_output_in_one_buffer(own: wn.MLContext, gpu: wgpu.GPUDevice) 
     with pytest.raises(wn.MLTypeError) as caught:
         own.dispatch(graph, {"x": x}, {"y": y})
     assert str(caught.value).startswith(
-        "dispatch: an output must not lie in the buffer of an input or of another output; got input 'x' and output 'y' in one"
+        "dispatch: an output must not use the buffer of an input or of another output; got input 'x' and output 'y' in one"
     )
 
 

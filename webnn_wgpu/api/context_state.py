@@ -233,7 +233,11 @@ def _check_once(aliases: Mapping[str, str], tensors: Iterable[tuple[str, MLTenso
     for name, tensor in tensors:
         other = seen.get(id(tensor))
         if other is not None and aliases.get(name) != other:
-            raise failing(operator)("a tensor stands twice among inputs and outputs", got=f"'{other}' and '{name}'")
+            raise failing(operator)(
+                "inputs and outputs must be different tensors",
+                got=f"one tensor for '{other}' and '{name}'",
+                hint="Create another tensor, or let the output update the input: `build(outputs, aliases=...)`",
+            )
         seen[id(tensor)] = name
 
 
@@ -248,7 +252,7 @@ def _check_places(read: Mapping[str, Storage], written: Mapping[str, Storage], o
         other = places.setdefault(id(storage.memory), this)
         if other != this:
             raise failing(operator)(
-                "an output must not lie in the buffer of an input or of another output",
+                "an output must not use the buffer of an input or of another output",
                 got=f"{other} and {this} in one GPUBuffer",
                 hint="WebGPU forbids to read and write one buffer in one dispatch, whichever parts of it",
             )

@@ -132,10 +132,10 @@ class MLTensor:
 
         Raises:
             MLTensorStateError: destroyed, a constant, or not readable.
-            ValueError: `copy=False`: it lies on the device.
+            ValueError: `copy=False`: the tensor is in the memory of the device.
         """
         if copy is False:
-            raise ValueError("a tensor lies on the device: an array of it is a copy")
+            raise ValueError("an array of a tensor is a copy, because the tensor is in the memory of the device")
         array = self._context.read_tensor(self)
         return array if dtype is None else array.astype(dtype)
 
