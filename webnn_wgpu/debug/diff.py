@@ -207,7 +207,7 @@ class _ComparedRun:
         arrays = {inner: array for inner, array in given.items() if array is not None}
         outer = {inner: node.inputs[int(name)] for name, inner in body.inputs.items()}
         stored = self.optimized.constants
-        constants = {inner: stored[value] for inner, value in outer.items() if value in stored}
+        constants = {inner: stored[value] for inner, value in outer.items() if value is not None and value in stored}
         parts = part_of(body, body.nodes, constants, every=True)
         context = context_of(self.graph)
         with context.compile(parts, None, without(), "diff") as alone:
