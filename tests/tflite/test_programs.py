@@ -110,6 +110,43 @@ def test_quantized_sums_are_exact(depth: int, context: wn.MLContext) -> None:
     assert np.array_equal(found, np.clip(np.rint(sums * multiplier) + 3, -128, 127).astype(np.int8))
 
 
+@pytest.mark.parametrize("point", [0, 112, 128, 143, 255])
+def test_weights_of_uint8_stay_bytes_on_the_device(point: int, context: wn.MLContext) -> None:
+    rng = np.random.default_rng(point)
+    x, w = rng.integers(0, 256, (9, 48)), rng.integers(0, 256, (64, 48))
+    w.flat[:2] = 0, 255
+    scales = np.float32(0.02), np.float32(0.013), np.float32(0.3)
+    tensors = [
+        Tensor(name="x", shape=x.shape, dtype="uint8", scale=float(scales[0]), zero_point=121),
+        Tensor(name="w", shape=w.shape, dtype="uint8", data=w, scale=float(scales[1]), zero_point=point),
+        Tensor(name="y", shape=[9, 64], dtype="uint8", scale=float(scales[2]), zero_point=117),
+    ]
+    with load_model(single("FULLY_CONNECTED", tensors, 1), lambda: context) as loaded:
+        (graph,) = loaded.graphs
+        assert [a.dtype.name for a in graph.optimized.constants.values() if a.size == w.size] == ["int8"]
+        found = loaded.run({"x": x.astype(np.uint8)})["y"]
+    sums = ((x - 121) @ (w - point).T).astype(np.float32)
+    assert np.array_equal(found, np.clip(np.rint(sums * (scales[0] * scales[1] / scales[2])) + 117, 0, 255).astype(np.uint8))
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])
+def test_outputs_with_a_wrong_scale_have_no_activation(scale: float, context: wn.MLContext) -> None:
+    tensors = [
+        Tensor(name="x", shape=[2, 4], dtype="int8", scale=0.02),
+        Tensor(name="w", shape=[3, 4], dtype="int8", data=np.ones((3, 4)), scale=0.01),
+        Tensor(name="y", shape=[2, 3], dtype="int8", scale=scale),
+    ]
+
+    def options(b: Any) -> int:
+        tflite.FullyConnectedOptionsStart(b)
+        tflite.FullyConnectedOptionsAddFusedActivationFunction(b, tflite.ActivationFunctionType.RELU6)
+        return tflite.FullyConnectedOptionsEnd(b)
+
+    data = single("FULLY_CONNECTED", tensors, 1, options=options, options_type=tflite.BuiltinOptions.FullyConnectedOptions)
+    with pytest.raises(wn.NotSupportedError, match="RELU6 has no limits"):
+        load_model(data, lambda: context)
+
+
 @pytest.mark.parametrize("activations", ["int8", "float32"])
 def test_weights_of_eight_bits_stay_bytes_on_the_device(activations: str, context: wn.MLContext) -> None:
     rng = np.random.default_rng(3)

@@ -106,7 +106,10 @@ class SubgraphRun:
         for index in self._inputs:
             dtype = self.tensor(index).dtype
             if dtype is None:
-                raise InterpreterRuntimeError(f"input {index} has the type {self.tensor(index).type_name}")
+                record = self.tensor(index)
+                raise InterpreterRuntimeError(
+                    f"input {index} ('{record.name}') has the type {record.type_name}, which is not supported"
+                )
             feeds[self._values[index]] = Feed(self.shape(index), dtype)
         try:
             initialize()

@@ -179,7 +179,8 @@ def rescaled(call: TfliteCall, sums: MLOperand, x: int, scales: Array, bias: int
     if call.has(bias):
         steps = call.cast(call.operand(bias), "int32")
         sums = call.build.add(sums, call.reshape(steps, [1] * (rank - 1) + [steps.shape[-1]]))
-    multiplier = (quantization.scales[:1] * scales) / record.quantization.scales[:1]
+    with np.errstate(all="ignore"):
+        multiplier = (quantization.scales[:1] * scales) / record.quantization.scales[:1]
     shape = [1] * (rank - 1) + [len(multiplier)]
     steps = call.build.mul(call.cast(sums, "float32"), call.constant(multiplier.reshape(shape), "float32"))
     return call.bare(rounded_steps(call, steps))
