@@ -37,7 +37,7 @@ def from_number(declaration: TensorDeclaration, shape: tuple[int, ...], value: i
                 got=quoted(value),
                 allowed=f"{low}..{high}",
             )
-        return np.full(shape, kind.numpy.type(int(value)), kind.numpy)
+        return np.full(shape, int(value), kind.numpy)
     if isinstance(value, int) and abs(value) > sys.float_info.max:
         raise FileError(declaration.location, "the number is out of the range of float64", got=quoted(value))
     return np.full(shape, np.array(value).astype(kind.numpy), kind.numpy)
@@ -47,7 +47,7 @@ def holds(data_type: str, value: int | float) -> bool:
     """Return whether a data type has a number without a rounding."""
     kind = CONSTANT_TYPES[data_type]
     if kind.kind == "float":
-        return abs(value) <= float(np.finfo(kind.numpy).max) and float(np.array(value, kind.numpy)) == value
+        return abs(value) <= float(np.finfo(kind.numpy).max) and np.array(value).astype(kind.numpy).item() == value
     low, high = kind.limits
     return (isinstance(value, int) or value.is_integer()) and low <= value <= high
 

@@ -224,7 +224,7 @@ def tensor_shape(value: Any, location: Location) -> tuple[int, ...]:
     """Return `value` as a tuple if it is a list of sizes or offsets."""
     sizes = cast("list[Any]", value if isinstance(value, list) else [None])
     if any(not isinstance(n, int) or isinstance(n, bool) or not 0 <= n < 2**63 for n in sizes):
-        raise FileError(location, "a list of sizes is expected", got=quoted(value))
+        raise FileError(location, "a list of sizes is expected", got=quoted(cast("object", value)))
     return tuple(sizes)
 
 

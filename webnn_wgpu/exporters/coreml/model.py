@@ -19,7 +19,7 @@ import numpy as np
 from webnn_wgpu.api.graph import Graph, MLGraph
 from webnn_wgpu.api.ml import ml
 from webnn_wgpu.core.errors import MLTypeError, NotSupportedError
-from webnn_wgpu.formats.names import UniqueNames, identifier
+from webnn_wgpu.formats import names
 
 from ..standard import standard
 from . import elementwise, movement, rows
@@ -163,7 +163,7 @@ class _Writing:
 
     def __init__(self, source: Graph, minimum: Minimum, feeds: Mapping[str, Any]) -> None:
         self.source, self.minimum, self.feeds = source, minimum, feeds
-        self.identifiers = UniqueNames()
+        self.identifiers = names.UniqueNames()
         self.names: dict[str, str] = {}
         self.values: dict[int, Var] = {}
         for value in source.values.values():
@@ -171,7 +171,7 @@ class _Writing:
                 raise NotSupportedError("Core ML has 5 dimensions", operator="to_coreml", got=str(value.type))
 
     def identifier(self, name: str) -> str:
-        found = self.identifiers.of(identifier(name.replace(".", "_").replace("/", "_").replace("$", "_")))
+        found = self.identifiers.of(names.identifier(name.replace(".", "_").replace("/", "_").replace("$", "_")))
         self.names[found] = name
         return found
 

@@ -1,7 +1,7 @@
 """Differences between the writers of graph files, rewritten to calls of the builder.
 
-Each function takes the operands and the options of a call by name and returns them as the builder takes them. What they
-need no numbers of stays as it is: the builder checks it.
+Each function takes the operands and the options of a call by name and returns them as the builder takes them. It reads only the
+values that it rewrites. The builder checks all others.
 """
 
 from __future__ import annotations
@@ -121,7 +121,8 @@ def _slice(operands: Operands, options: Options) -> Options:
         return options
     shape = operands["input"].shape
     starts, ends = _integers(options, "starts"), _integers(options, "ends")
-    axes = [_from_end(a, len(shape)) for a in (_integers(options, "axes") if "axes" in options else range(len(starts)))]
+    axes: list[int] = _integers(options, "axes") if "axes" in options else list(range(len(starts)))
+    axes = [_from_end(axis, len(shape)) for axis in axes]
     steps = _integers(options, "steps") if "steps" in options else [1] * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise Refusal("starts, ends, axes and steps must have the same length")
