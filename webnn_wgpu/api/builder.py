@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..core.call_site import CallSite, call_site
-from ..core.errors import InvalidStateError, MLTensorStateError, MLTypeError, quoted
+from ..core.errors import InvalidStateError, MLTensorStateError, MLTypeError
 from ..core.names import is_unicode
 from ..ir.graph import Array, Graph, Node, Origin, Value
 from ..ir.types import TensorType
@@ -147,8 +147,10 @@ class MLGraphBuilder(GradientMethods, OwnGradientMethods, WgslOperators, Operato
         fail = failing("input")
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
             raise fail("name must be a string", got=repr(name))
-        if not name or not is_unicode(name):
-            raise fail("name must not be empty, and of Unicode characters", got=quoted(name))
+        if not name:
+            raise fail("name must not be empty", got=repr(name))
+        if not is_unicode(name):
+            raise fail("name must be a string of Unicode characters", got=repr(name))
         if self._profile == "2026" and any(name == other for other, _ in self._inputs):
             raise fail("name must be unique among the inputs of a builder", got=repr(name))
         required = self._profile == "2026"
@@ -434,8 +436,10 @@ class MLGraphBuilder(GradientMethods, OwnGradientMethods, WgslOperators, Operato
             raise fail("outputs must be a mapping with at least one output", got=repr(outputs))
         ends = {value for _, value in self._inputs} | set(self._constants)
         for name, operand in outputs.items():
-            if not isinstance(name, str) or not name or not is_unicode(name):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
-                raise fail("an output's name must be a string of Unicode characters that is not empty", got=quoted(name))
+            if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
+                raise fail("an output's name must be a string that is not empty", got=repr(name))
+            if not is_unicode(name):
+                raise fail("an output's name must be a string of Unicode characters", got=repr(name))
             if not isinstance(operand, MLOperand):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
                 raise fail(f"output '{name}' must be an operand", got=type(operand).__name__)
             if operand.builder is not self:
