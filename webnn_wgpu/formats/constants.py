@@ -47,7 +47,7 @@ def holds(data_type: str, value: int | float) -> bool:
     """Return whether a data type has a number without a rounding."""
     kind = CONSTANT_TYPES[data_type]
     if kind.kind == "float":
-        return abs(value) <= float(np.finfo(kind.numpy).max) and np.array(value).astype(kind.numpy).item() == value
+        return abs(value) <= float(np.finfo(data_type).max) and np.array(value).astype(kind.numpy).item() == value
     low, high = kind.limits
     return (isinstance(value, int) or value.is_integer()) and low <= value <= high
 
