@@ -29,8 +29,7 @@ def rgb_to_grayscale(images: Any, data_format: str | None = None) -> Tensor:
     channels = found.shape[axis]
     if channels not in (1, 3):
         raise ValueError(
-            "Invalid channel size: expected 3 (RGB) or 1 (Grayscale). "
-            f"Received input with shape: images.shape={found.shape}"
+            f"Invalid channel size: expected 3 (RGB) or 1 (Grayscale). Received input with shape: images.shape={found.shape}"
         )
     if channels == 1:
         return found
