@@ -40,7 +40,10 @@ def generated() -> dict[str, str]:
             groups[op.documentation.group].append(Signature(op))
     files = {_path(group, members): _module(group, members) for group, members in groups.items()}
     files[(FOLDER / "dictionaries.py").as_posix()] = _dictionaries(s for members in groups.values() for s in members)
-    files[eager.PATH.as_posix()] = eager.module()
+    names: dict[bool, set[str]] = {True: set(), False: set()}
+    for signature in (s for members in groups.values() for s in members):
+        names[signature.op.extension] |= {signature.name, *signature.documentation.method.also}
+    files[eager.PATH.as_posix()] = eager.module(names[True], names[False], files.keys())
     return _formatted(files)
 
 
