@@ -141,9 +141,12 @@ def _pools() -> Iterator[Call]:
     for name in ("averagePool2d", "l2Pool2d", "maxPool2d"):
         for layout, shape in (("nchw", (2, 3, 9, 7)), ("nhwc", (2, 9, 7, 3))):
             for rounding in ("floor", "ceil"):
-                options = {"window_dimensions": [3, 2], "padding": [1, 2, 0, 0], "strides": [2, 3], "dilations": [2, 1]}
+                options = {"padding": [1, 2, 0, 0], "output_shape_rounding": rounding, "layout": layout}
+                apart = {"window_dimensions": [3, 2], "strides": [2, 3], "dilations": [2, 1]}
+                yield Call(name, f"{rounding}-{layout}", [shape], options | apart)
+                # Windows that overlap in one dimension and leave elements out in the other.
                 yield Call(
-                    name, f"{rounding}-{layout}", [shape], options | {"output_shape_rounding": rounding, "layout": layout}
+                    name, f"{rounding}-{layout}-near", [shape], options | {"window_dimensions": [4, 2], "strides": [2, 3]}
                 )
             yield Call(name, f"whole-{layout}", [shape], {"layout": layout})
         yield Call(name, "one-element", [(1, 2, 4, 4)], {"window_dimensions": [1, 1], "strides": [2, 2]})
