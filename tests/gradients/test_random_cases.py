@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import webnn_wgpu as wn
 
 CASES = 6
-MOST_SEEDS = 120
+MOST_SEEDS = 200
 
 ANY_RANK = [name for name in OPERATORS if OPS[name].elementwise or name.startswith("reduce")]
 DIMENSIONS = (2, 1, 3, 1, 2, 2)
