@@ -59,7 +59,7 @@ def test_tensors_are_arrays_where_they_may_be_read(own: wn.MLContext) -> None:
     assert np.array_equal(np.add(tensor, 1), X + 1)
     graph = network(own)
     assert own.compute(graph, {"x": tensor})["y"].shape == (4, 8)
-    with pytest.raises(ValueError, match="an array of it is a copy"):
+    with pytest.raises(ValueError, match="an array of a tensor is a copy"):
         tensor.__array__(copy=False)
     with pytest.raises(wn.MLTensorStateError, match="read_tensor: the tensor is not readable"):
         np.asarray(own.create_tensor(TYPE))

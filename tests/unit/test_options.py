@@ -96,7 +96,7 @@ USAGE = "turn(input, new_shape, axis=, *, keep_dimensions=, scale=, label=)"
         (("x",), {}, f"turn: missing a required argument: 'new_shape'; allowed: {USAGE}"),
         (("x", [1], 2, 3), {"label": "l"}, f"turn('l'): too many positional arguments; allowed: {USAGE}"),
         (("x", [1]), {"options": 5}, "turn: options must be a mapping; got 5 (int)"),
-        (("x", [1]), {"label": 5}, "turn: label must be a string; got 5"),
+        (("x", [1]), {"label": 5}, "turn: label must be a string of Unicode characters; got 5"),
     ],
 )
 def test_refused(machine: Any, args: tuple[Any, ...], kwargs: dict[str, Any], message: str) -> None:
