@@ -7,13 +7,16 @@ finds there is left from another one, by chance. So kernels write before they re
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from webnn_wgpu.kernels.sources import source_of
 from webnn_wgpu.runtime.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webnn_wgpu.kernels.spec import KernelSpec
     from webnn_wgpu.runtime.device import Device
 
 _WORKGROUPS = 64  # some for each of a driver's threads
@@ -42,15 +45,21 @@ def spoil_workgroup_memory(device: Device) -> None:
     gpu.queue.submit([encoder.finish()])
 
 
+@cache
+def _has_workgroup_memory(spec: KernelSpec) -> bool:
+    return "var<workgroup>" in source_of(spec)
+
+
 @contextmanager
 def spoiled_runs() -> Iterator[None]:
-    """Have every run of a program begin with workgroup memory that is not zero."""
+    """Have every run of a program whose kernels use workgroup memory begin with memory that is not zero."""
     start = Program.start
 
     def spoil_and_start(program: Program, *args: Any, **options: Any) -> Any:
-        with program.device.lock:
-            program.check()
-            spoil_workgroup_memory(program.device)
+        if any(_has_workgroup_memory(planned.spec) for planned in program.plan.dispatches):
+            with program.device.lock:
+                program.check()
+                spoil_workgroup_memory(program.device)
         return start(program, *args, **options)
 
     patch: Any = Program
