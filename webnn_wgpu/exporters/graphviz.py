@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from webnn_wgpu.api.graph import MLGraph
 
+from .arguments import check_graph
+
 _COLORS = {"oval": "#d0e6ff", "diamond": "#f0f0f0", "doublecircle": "#d6f5d6"}
 """Of inputs, constants and outputs, whose shapes are those that rustnn draws them in."""
 
@@ -19,6 +21,9 @@ def to_dot(graph: MLGraph, *, optimized: bool = False) -> str:
 
     Returns:
         The text of the drawing.
+
+    Raises:
+        MLTypeError: `graph` is no graph.
 
     Example:
         >>> from webnn_wgpu.exporters.graphviz import to_dot
@@ -35,6 +40,7 @@ def to_dot(graph: MLGraph, *, optimized: bool = False) -> str:
           op_0 -> output_0 [label="float32[2, 3]"];
         }
     """
+    check_graph(graph, "to_dot")
     drawn = graph.optimized if optimized else graph.source
     lines = ["digraph webnn {", "  rankdir=LR;", '  node [fontname="Helvetica"];', '  edge [fontname="Helvetica"];', ""]
     names: dict[int, str] = {}

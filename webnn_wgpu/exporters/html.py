@@ -10,6 +10,8 @@ import numpy as np
 
 from webnn_wgpu.api.graph import Graph, MLGraph
 
+from .arguments import check_graph
+
 CELL = (190, 70)
 """Width and height of a place in the drawing, in pixels."""
 LISTED = 200
@@ -28,12 +30,16 @@ def to_html(graph: MLGraph, title: str = "graph") -> str:
     Returns:
         The text of the page.
 
+    Raises:
+        MLTypeError: `graph` is no graph.
+
     Example:
         >>> from webnn_wgpu.exporters.html import to_html
         >>> page = to_html(b.build({"y": b.relu(x, label="<b>")}))
         >>> "<b>" in page, "src=" in page
         (False, False)
     """
+    check_graph(graph, "to_html")
     data = json.dumps({"title": title, **_drawing(graph.source)}, sort_keys=True)
     # Within a script no text may look like markup.
     data = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -27,6 +27,7 @@ from webnn_wgpu.formats.document import (
 )
 from webnn_wgpu.formats.names import UniqueNames
 
+from .arguments import check_graph
 from .files import replace_files
 from .webnn import Array, Weights, document_of, option_name, standardized, weights_files
 
@@ -77,6 +78,7 @@ def to_javascript(graph: MLGraph, *, weights: Literal["inline"] | dict[str, Arra
         The text of the module.
 
     Raises:
+        MLTypeError: `graph` is no graph.
         NotSupportedError: an operator that has no composition of WebNN's operators.
 
     Example:
@@ -87,6 +89,7 @@ def to_javascript(graph: MLGraph, *, weights: Literal["inline"] | dict[str, Arra
           const y = builder.softmax(x, 1);
         <BLANKLINE>
     """
+    check_graph(graph, "to_javascript")
     inline = weights == "inline"
     with standardized(graph, "standard") as (source, _):
         document, arrays = document_of(source, weights="inline" if inline else "auto", labels=True)

@@ -27,6 +27,7 @@ from webnn_wgpu.formats.document import (
 )
 from webnn_wgpu.formats.names import UniqueNames
 
+from .arguments import check_graph
 from .files import replace_files
 from .webnn import Array, Weights, document_of, option_name, safetensors_of
 
@@ -53,6 +54,7 @@ def to_python(graph: MLGraph, *, weights: Literal["inline"] | dict[str, Array] =
         The text of the program.
 
     Raises:
+        MLTypeError: `graph` is no graph.
         NotSupportedError: an operator of the caller's own WGSL, or outputs that update inputs.
 
     Example:
@@ -64,6 +66,7 @@ def to_python(graph: MLGraph, *, weights: Literal["inline"] | dict[str, Array] =
             y = builder.softmax(x, axis=1, label="scores")
             return {"y": y}
     """
+    check_graph(graph, "to_python")
     inline = weights == "inline"
     document, arrays = document_of(graph, weights="inline" if inline else "auto", labels=True)
     if isinstance(weights, dict):

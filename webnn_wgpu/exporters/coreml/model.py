@@ -21,6 +21,7 @@ from webnn_wgpu.api.ml import ml
 from webnn_wgpu.core.errors import MLTypeError, NotSupportedError
 from webnn_wgpu.formats import names
 
+from ..arguments import check_graph
 from ..standard import standard
 from . import elementwise, movement, rows
 from .call import WRITERS, CoreCall, Var, held, held_array, mb, types
@@ -54,7 +55,7 @@ def to_coreml(graph: MLGraph, *, minimum: Minimum = "iOS17") -> Any:
         The model, with all constants in it. It is not loaded.
 
     Raises:
-        MLTypeError: an unknown `minimum`.
+        MLTypeError: `graph` is no graph, or an unknown `minimum`.
         NotSupportedError: an operator that Core ML does not have, a rank above 5, or integers that int32 cannot hold.
 
     Example:
@@ -101,6 +102,7 @@ def program_of(
     """
     if minimum not in TARGETS:
         raise MLTypeError("unknown system", operator="to_coreml", got=repr(minimum), allowed=", ".join(TARGETS))
+    check_graph(graph, "to_coreml")
     if graph.source.aliases:
         raise NotSupportedError("outputs that update inputs in place cannot be written as Core ML", operator="to_coreml")
     with ml.create_context(backend="reference") as context:

@@ -17,6 +17,7 @@ from webnn_wgpu.api.ml import ml
 from webnn_wgpu.core.errors import NotSupportedError
 from webnn_wgpu.formats.names import UniqueNames
 
+from ..arguments import check_graph
 from ..files import replace_files
 from ..standard import standard
 from . import elementwise, movement, quantization, recurrent, rows, windows
@@ -52,6 +53,7 @@ def to_onnx(graph: MLGraph, *, opset: int | None = None) -> onnx.ModelProto:
         The model, with all constants in it.
 
     Raises:
+        MLTypeError: `graph` is no graph.
         NotSupportedError: an operator that ONNX does not have, or not in this version, and outputs that update inputs in place.
 
     Example:
@@ -60,6 +62,7 @@ def to_onnx(graph: MLGraph, *, opset: int | None = None) -> onnx.ModelProto:
         >>> [(node.op_type, node.name) for node in model.graph.node], model.opset_import[0].version
         ([('Softmax', 'scores')], 18)
     """
+    check_graph(graph, "to_onnx")
     if graph.source.aliases:
         raise NotSupportedError("outputs that update inputs in place cannot be written as ONNX", operator="to_onnx")
     with ml.create_context(backend="reference") as context:

@@ -16,7 +16,7 @@ from webnn_wgpu.api.graph import MLGraph
 from webnn_wgpu.api.stored_graphs import GraphSample, TokenSteps, sample_of, stored_graph
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.data_types import Array
-from webnn_wgpu.core.errors import NotSupportedError
+from webnn_wgpu.core.errors import MLTypeError, NotSupportedError
 from webnn_wgpu.formats.web.model import FORMAT, MODEL_FILE, FileRange, Sample, WebSteps
 
 from ..files import replace_files
@@ -103,6 +103,7 @@ def write(
         The files that were written.
 
     Raises:
+        MLTypeError: `model` is no graph and no model.
         NotSupportedError: the model needs the host, or is several graphs. A decoder has not run with one token, or its masks
             depend on the tokens.
         OperationError: a kernel needs a feature that the record lacks.
@@ -215,7 +216,9 @@ def _places(file: str, arrays: Mapping[Key, Array]) -> tuple[dict[Key, FileRange
 def _one_graph(model: MLGraph | GraphModel) -> MLGraph:
     if isinstance(model, MLGraph):
         return model
-    graphs = model.graphs
+    graphs: Sequence[MLGraph] | None = getattr(model, "graphs", None)
+    if graphs is None:
+        raise MLTypeError("model must be an MLGraph or an imported model", operator="export", got=type(model).__name__)
     on_host = [placed for placed in model.placement if placed.where == "host"]
     if on_host:
         nodes = ", ".join(f"{placed.op} '{placed.name}'" for placed in on_host[:5])
