@@ -207,6 +207,18 @@ REFUSED: Mapping[str, tuple[Callable[[wn.MLContext], object], str]] = {
         r"Step\('loss'\): forward must return operands; got float",
     ),
     "no result": (lambda c: build(c, lambda b, p, i: None), r"Step: forward must return the loss; got NoneType.*"),
+    "no inputs": (
+        lambda c: train.Step(c, linear, {"a": np.zeros(3)}, train.SGD(), inputs=None),
+        r"Step: inputs must be descriptors by name; got NoneType; allowed: \{\"x\"",
+    ),
+    "no descriptor": (
+        lambda c: train.Step(c, linear, {"a": np.zeros(3)}, train.SGD(), inputs={"x": (4, 2)}),
+        r"Step\('x'\): an input must be a descriptor; got tuple; allowed",
+    ),
+    "no rule of the loss's factor": (
+        lambda c: train.Step(c, linear, {"a": np.zeros(3)}, train.SGD(), inputs=VECTOR, loss_scale=1024),
+        r"Step: loss_scale must be a rule; got int; allowed: None, or",
+    ),
     "no gradient": (
         lambda c: build(c, lambda b, p, i: b.reduce_sum(b.floor(p["a"]))),
         r"floor: operators between operands and outputs must have gradients; got the path a -> floor",

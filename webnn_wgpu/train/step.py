@@ -37,6 +37,8 @@ from .step_graphs import (
 
 Array: TypeAlias = NDArray[Any]
 
+_DESCRIPTORS = '{"x": {"dataType": "float32", "shape": [32, 2]}}, for example'
+
 
 class Step:
     """A training step as one compiled graph: forward pass, backward pass, clipping, update and metrics.
@@ -65,8 +67,8 @@ class Step:
         graph: the compiled graph that updates the parameters, for inspection.
 
     Raises:
-        MLTypeError: a parameter that is not float32 or float64, no parameters, a loss or metric that is not a scalar, or a name
-            that `forward` asks for and that does not exist.
+        MLTypeError: an argument of another type, no parameters, a parameter that is not float32 or float64, or a loss or metric
+            that is not a scalar. Or `forward` asks for a name that does not exist.
         NotSupportedError: an operator between the parameters and the loss has no gradient.
         OutOfMemoryError: the device cannot hold the tensors.
 
@@ -104,6 +106,13 @@ class Step:
             fail("parameters must not be empty", got="no parameters", hint="Pass at least one array")
         if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
             fail("optimizer must be an optimizer", got=type(optimizer).__name__, allowed="an instance of train.Optimizer")
+        if not isinstance(inputs, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
+            fail("inputs must be descriptors by name", got=type(inputs).__name__, allowed=_DESCRIPTORS)
+        for name, descriptor in inputs.items():
+            if not isinstance(descriptor, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
+                fail("an input must be a descriptor", label=name, got=type(descriptor).__name__, allowed=_DESCRIPTORS)
+        if not isinstance(loss_scale, LossScale | None):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
+            fail("loss_scale must be a rule", got=type(loss_scale).__name__, allowed="None, or an instance of train.LossScale")
         if accumulate < 1:
             fail("accumulate must be a number of batches", got=repr(accumulate), allowed="1 or above")
         self.context, self.optimizer = context, optimizer
