@@ -104,6 +104,18 @@ def test_gradients_of_functions() -> None:
         cube([1, 2], [1])
     with pytest.raises(wn.MLTypeError, match="depend"):
         tf.grad(lambda _: tf.tensor([1]))([1])
+    none: Any = lambda _: None  # noqa: E731 - what a program without types may give
+    with pytest.raises(wn.MLTypeError, match="grad: the function must return a tensor; got None"):
+        tf.grad(none)([1])
+
+
+def test_arguments_of_no_use_are_refused() -> None:
+    with pytest.raises(wn.MLTypeError, match="there must be tensors"):
+        tf.concat([])
+    with pytest.raises(wn.MLTypeError, match=r"shapes must broadcast; got .*float32\[2\].*float32\[3\]"):
+        tf.atan2(tf.zeros([2]), tf.zeros([3]))
+    with pytest.raises(wn.MLTypeError, match="the data type must be one that tensors have; got float13; allowed: float32"):
+        tf.zeros([2], "float13")
 
 
 def test_stated_gradients_get_saved_tensors() -> None:

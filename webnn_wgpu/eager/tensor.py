@@ -393,7 +393,10 @@ def tensor(data: TensorLike, dtype: npt.DTypeLike | None = None, *, context: MLC
 
 def data_type_of(dtype: npt.DTypeLike) -> str:
     """Return the data type of tensors for one of numpy."""
-    name = str(np.dtype(dtype))
+    try:
+        name = str(np.dtype(dtype))
+    except TypeError:  # numpy has no such data type
+        name = str(dtype)
     name = _NARROWED.get(name, name)
     if name not in _DATA_TYPES:
         raise MLTypeError(

@@ -53,6 +53,8 @@ def as_floats(given: TensorLike) -> Tensor:
 def same_type(*given: TensorLike) -> list[Tensor]:
     """Return arguments in one data type: the widest of bool, int32 and float32."""
     tensors = [as_tensor(each) for each in given]
+    if not tensors:
+        raise MLTypeError("there must be tensors", operator="tfjs", got="none", allowed="one or more")
     if len({each.dtype for each in tensors}) == 1:
         return tensors
     for each in tensors:
@@ -86,7 +88,10 @@ def flat(x: Tensor) -> Tensor:
 
 def broadcast(*given: Tensor) -> list[Tensor]:
     """Return tensors in the shape that they broadcast to."""
-    shape = np.broadcast_shapes(*[each.shape for each in given])
+    try:
+        shape = np.broadcast_shapes(*[each.shape for each in given])
+    except ValueError:
+        raise MLTypeError("shapes must broadcast", operator="tfjs", got=", ".join(map(repr, given))) from None
     return [each if each.shape == shape else ops.expand(each, shape) for each in given]
 
 

@@ -71,7 +71,7 @@ def value_and_grads(f: Function) -> Callable[..., ValueAndGrads]:
     def call(args: Sequence[TensorLike], dy: TensorLike | None = None) -> ValueAndGrads:
         sources = [as_tensor(each) for each in args]
         with tape(sources[0].context if sources else None):
-            value = f(*sources)
+            value = _checked(f(*sources), "grad")
             seeds = None if dy is None else [as_tensor(dy, value.dtype)]
             if seeds and seeds[0].shape != value.shape:
                 raise MLTypeError(
@@ -82,6 +82,13 @@ def value_and_grads(f: Function) -> Callable[..., ValueAndGrads]:
         return ValueAndGrads(value, found)
 
     return call
+
+
+def _checked(value: Tensor, operator: str) -> Tensor:
+    """Return the result of a function, which the program has written."""
+    if not isinstance(value, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
+        raise MLTypeError("the function must return a tensor", operator=operator, got=repr(value))
+    return value
 
 
 def _check_connected(connected: Sequence[bool]) -> None:
@@ -166,7 +173,7 @@ def variable_grads(f: Callable[[], Tensor], var_list: Sequence[Variable] | None 
     if not variables:
         raise MLTypeError("a variable must be trainable", operator="variable_grads", got="no trainable variables")
     with tape(variables[0].context):
-        value = f()
+        value = _checked(f(), "variable_grads")
         if value.shape:
             raise MLTypeError("the function must return a scalar", operator="variable_grads", got=repr(value))
         found, connected = connected_gradients(value, variables)
