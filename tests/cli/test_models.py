@@ -79,6 +79,16 @@ def test_run_on_inputs_of_ones_own(model: Path, tmp_path: Path, form: str) -> No
         np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), loaded.run({"x": x})["y"])
 
 
+def test_an_archive_without_a_name_is_for_all_inputs_that_it_names(tmp_path: Path) -> None:
+    text = "g (float[2] x, float[2] z) => (float[2] y) { y = Sub(x, z) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "m.onnx")
+    np.savez(tmp_path / "feeds.npz", x=np.float32([5, 6]), z=np.float32([1, 3]))
+    assert "made up" not in call("run", tmp_path / "m.onnx", "-i", tmp_path / "feeds.npz", "-o", tmp_path).stdout
+    assert np.load(tmp_path / "y.npy").tolist() == [4, 3]
+    call("run", tmp_path / "m.onnx", "-i", tmp_path / "feeds.npz", "-i", "z=1,1", "-o", tmp_path)
+    assert np.load(tmp_path / "y.npy").tolist() == [4, 5]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

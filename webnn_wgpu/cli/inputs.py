@@ -69,7 +69,10 @@ class GivenInputs:
 
         check_names(self.dims, self.shapes, inputs)
         names = [i.name for i in inputs]
-        given = {name or names[0]: text for name, text in self.given.items()} if names else dict(self.given)
+        given = {name: text for name, text in self.given.items() if name}
+        if "" in self.given:
+            text = self.given[""]
+            given = {name: text for name in names_in(text, names) or names[:1] or [""]} | given
         for name in given:
             if name not in names:
                 raise click.BadParameter(f"no input is called {name!r}; the inputs are: {', '.join(names)}", param_hint="-i")
@@ -153,6 +156,16 @@ class GivenInputs:
         return {
             i.name: np.array(list(rows[i.name]), i.dtype).reshape([1] * (rank - 1) + [count]) for i in inputs if i.name in rows
         }
+
+
+def names_in(text: str, names: Sequence[str]) -> list[str]:
+    """Return the names of inputs that a .npz file has an array for. Other texts have none."""
+    path = Path(text)
+    if path.suffix.lower() != ".npz" or not zipfile.is_zipfile(path):
+        return []
+    with zipfile.ZipFile(path) as archive:
+        members = set(archive.namelist())
+    return [name for name in names if f"{name}.npy" in members]
 
 
 def array_in(path: Path, name: str) -> Array:
