@@ -165,7 +165,7 @@ def made_up() -> GraphProfile:
 def test_the_table() -> None:
     assert str(made_up()) == (
         "GPU 2.000 ms, 80% of wall 2.500 ms (medians of 5 runs)\n"
-        "    us  share  GB/s  GFLOP/s  of peak  limit       kernel            workgroups  operators                why\n"
+        "    us  share  GB/s  GFLOP/s  of peak  limit       shader            workgroups  operators                why\n"
         " 250.0  12.5%   4.0               80%  memory      strided           2 x 3 x 1   turn                     a reason\n"
         "1500.0  75.0%   0.4     60.0      60%  arithmetic  matmul.tiled      2 x 3 x 1   a, b[red], c and 2 more  a reason\n"
         " 250.0  12.5%   0.4                                softmax.subgroup  2 x 3 x 1   last                     a reason"

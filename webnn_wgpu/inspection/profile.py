@@ -18,7 +18,7 @@ from .kernels import shader_name
 if TYPE_CHECKING:
     from .comparison import ProfileComparison
 
-_TITLES = ("us", "share", "GB/s", "GFLOP/s", "of peak", "limit", "kernel", "workgroups", "operators", "why")
+_TITLES = ("us", "share", "GB/s", "GFLOP/s", "of peak", "limit", "shader", "workgroups", "operators", "why")
 _PLACES = "from"
 """The last column, which profiles of graph files have."""
 _NUMBERS = range(5)
