@@ -63,7 +63,7 @@ def test_what_cannot_be_exported(own: wn.MLContext, context: wn.MLContext, refer
     gone = exportable(own)
     gone.destroy()
     for tensor, kind, message in (
-        (own.create_tensor(TYPE), wn.MLTypeError, "the tensor was not created with exportable_to_gpu; got MLTensor"),
+        (own.create_tensor(TYPE), wn.MLTypeError, "the tensor must be created with `exportable_to_gpu=True`; got MLTensor"),
         (exportable(context), wn.MLTypeError, "the tensor belongs to another context"),
         (gone, wn.MLTensorStateError, "the tensor was destroyed"),
         (constant, wn.MLTensorStateError, "a constant tensor is used through"),

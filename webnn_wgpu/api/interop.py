@@ -108,7 +108,7 @@ class Interop(ContextState):
             self._check_tensor(tensor, "export_to_gpu")
             if not tensor.exportable_to_gpu:
                 raise MLTypeError(
-                    "the tensor was not created with exportable_to_gpu", operator="export_to_gpu", got=repr(tensor)
+                    "the tensor must be created with `exportable_to_gpu=True`", operator="export_to_gpu", got=repr(tensor)
                 )
             if not isinstance(self._backend, DeviceBackend):
                 raise no_device()
