@@ -281,7 +281,7 @@ def detector(size: int = 32, classes: int = 3, most: int = 5, seed: int = 0) -> 
 def quantized(bits: int = 8, width: int = 32, hidden: int = 64, out: int = 8, seed: int = 0) -> onnx.ModelProto:
     """Return two dense layers whose weights are integers of 8 bits (by column) or of 4 (in blocks of 16 rows).
 
-    With 8 bits activations are quantised too, as QDQ pairs. x [batch, width] -> y [batch, out].
+    With 8 bits activations are quantized too, as QDQ pairs. x [batch, width] -> y [batch, out].
     """
     g = GraphWriter(seed)
 

@@ -1,6 +1,6 @@
-"""Quantised models: 8 bits as QuantizeLinear and DequantizeLinear pairs, and weights of 4 bits in blocks.
+"""Quantized models: 8 bits as QuantizeLinear and DequantizeLinear pairs, and weights of 4 bits in blocks.
 
-Needs the extra `onnx`. Weights stay quantised on the device: 4-bit ones are two to a byte there too.
+Needs the extra `onnx`. Weights stay quantized on the device: 4-bit ones are two to a byte there too.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Rules of the operators that slide windows over images, of quantisation, and of recurrent networks."""
+"""Rules of the operators that slide windows over images, of quantization, and of recurrent networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs for images as pywebnn's users write them: convolution, pooling, quantisation."""
+"""Programs for images as pywebnn's users write them: convolution, pooling, quantization."""
 
 from __future__ import annotations
 
