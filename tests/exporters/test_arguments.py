@@ -18,8 +18,8 @@ FUNCTIONS = ("to_coreml", "to_dot", "to_html", "to_javascript", "to_onnx", "to_p
 
 def exporter(name: str) -> Any:
     module = "graphviz" if name == "to_dot" else name.removeprefix("to_")
-    if module in ("coreml", "onnx"):
-        pytest.importorskip({"coreml": "coremltools"}.get(module, module), reason="the format's package is not installed")
+    if module == "coreml":
+        pytest.importorskip("coremltools", reason="the extra `coreml` is not installed")
     return getattr(import_module(f"webnn_wgpu.exporters.{module}"), name)
 
 
