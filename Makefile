@@ -47,7 +47,7 @@ SWIFTSHADER ?= $(VENV)/swiftshader/vk_swiftshader_icd.json
 NEWER_LAVAPIPE := $(VENV)/hardware/mesa-25/lvp_icd.json
 
 # Where the tests are that need no device, which `make test-quick` runs.
-QUICK := tests/checks tests/conformance tests/documentation tests/generation tests/golden tests/unit
+QUICK := tests/checks tests/conformance tests/documentation tests/generation tests/golden tests/prose tests/unit
 
 # The type checker takes one core for about as long as the quick tests: it runs beside the tests, and reports behind them.
 # Quick tests check the modules that a change can affect, if all were without errors once.
@@ -109,14 +109,15 @@ translators: $(VENV)/translators/.installed ## naga, which translates kernels to
 
 swiftshader: $(SWIFTSHADER) ## fetch the software Vulkan driver SwiftShader
 
-lint: style ## ruff, import-linter and pyright
+lint: style ## ruff, import-linter, the prose linter and pyright
+	$(BIN)/python -m tests.prose
 	$(types) --all
 
+# The tests run the prose linter too.
 style: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/python -m tests.prose
 
 docs: $(VENV)/.installed-docs ## build the documentation site in build/site, with warnings as errors
 	DISABLE_MKDOCS_2_WARNING=true NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

@@ -15,6 +15,7 @@ import webnn_wgpu as wn
 from webnn_wgpu import train
 
 SIZE, STEPS, CONTENT = 64, 120, 0.02
+STEPS_PER_FRAME = 5
 CHANNELS = (3, 16, 24, 32)
 
 
@@ -91,26 +92,28 @@ def advance():
 
 
 def show():
-    """Run the steps, one for each frame of a window or of a canvas off screen, and return the last pixels."""
+    """Run the steps, some for each frame of a window or of a canvas off screen, and return the last pixels."""
     import pygfx as gfx
     from rendercanvas.auto import RenderCanvas, loop
     from rendercanvas.offscreen import OffscreenRenderCanvas
 
     canvas = RenderCanvas(size=(6 * SIZE, 6 * SIZE), title="a picture takes a style", update_mode="continuous")
-    renderer, camera = gfx.WgpuRenderer(canvas), gfx.OrthographicCamera(SIZE, SIZE)
+    renderer, camera = gfx.WgpuRenderer(canvas, pixel_ratio=1), gfx.OrthographicCamera(SIZE, SIZE)
     camera.local.position, camera.local.scale_y = (SIZE / 2 - 0.5, SIZE / 2 - 0.5, 0), -1
     texture = gfx.Texture(np.full((SIZE, SIZE, 4), 255, np.uint8), dim=2)
     scene = gfx.Scene().add(gfx.Image(gfx.Geometry(grid=texture), gfx.ImageBasicMaterial(clim=(0, 255))))
 
     def frame():
-        texture.data[..., :3] = advance()
+        for _ in range(STEPS_PER_FRAME):
+            texture.data[..., :3] = advance()
         texture.update_full()
         renderer.render(scene, camera)
-        if step.steps == STEPS:
+        if step.steps == STEPS and not off_screen:
             loop.call_soon(canvas.close)
 
     canvas.request_draw(frame)
-    if isinstance(canvas, OffscreenRenderCanvas):
+    off_screen = isinstance(canvas, OffscreenRenderCanvas)
+    if off_screen:
         while step.steps < STEPS:
             canvas.draw()
     else:

@@ -10,8 +10,8 @@ import numpy as np
 import webnn_wgpu as wn
 from webnn_wgpu import train
 
-LAYERS, HEADS, WIDTH, LENGTH, BATCH, STEPS = 2, 4, 64, 64, 8, 200
-TEXT = " ".join((Path(__file__).parents[1] / "LICENSE").read_text("utf-8").split())[:600]
+LAYERS, HEADS, WIDTH, LENGTH, BATCH, STEPS = 2, 4, 64, 64, 4, 200
+TEXT = " ".join((Path(__file__).parents[1] / "LICENSE").read_text("utf-8").split())[:300]
 CHARACTERS = sorted(set(TEXT))
 TOKENS = np.array([CHARACTERS.index(character) for character in TEXT], np.int32)
 
@@ -55,7 +55,7 @@ def forward(b, p, inputs):
 
 rng = np.random.default_rng(0)
 inputs = {name: {"dataType": "int32", "shape": [BATCH, LENGTH]} for name in ("tokens", "following")}
-rate = train.WarmUpSchedule(steps=20, after=train.CosineSchedule(initial=0.006, steps=STEPS - 20))
+rate = train.WarmUpSchedule(steps=20, after=train.CosineSchedule(initial=0.01, steps=STEPS - 20))
 optimizer = train.AdamW(learning_rate=rate, clip_norm=1.0)
 context = wn.ml.create_context()
 

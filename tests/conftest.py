@@ -74,7 +74,12 @@ def programs() -> Iterator[Programs]:
 
 
 class Everywhere:
-    """Fixtures that doctests of the package need too: a conftest's own reach only the folder it lies in."""
+    """What doctests of the package need too: a conftest's own fixtures and hooks reach only the folder it lies in."""
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Give doctests their names. An automatic fixture would take a part of the time of every test."""
+        if isinstance(item, pytest.DoctestItem):
+            item.fixturenames.append("_doctest_names")
 
     @pytest.fixture(scope="session")
     @classmethod
@@ -88,11 +93,9 @@ class Everywhere:
         with context:
             yield context
 
-    @pytest.fixture(autouse=True)
+    @pytest.fixture
     def _doctest_names(self, request: pytest.FixtureRequest) -> None:
         """The names that examples may use, and a folder of their own, so that they can write files."""
-        if not isinstance(request.node, pytest.DoctestItem):
-            return
         request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))
         import numpy as np
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-SHARES = 12
+SHARES = 24
 """Into how many shares the tests of the profiles other than the full one, and tests marked `repeats`, are divided."""
 
 

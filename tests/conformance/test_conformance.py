@@ -70,10 +70,10 @@ def _ways() -> Iterator[ParameterSet]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give tests the cases and modes of this run alone: pytest takes longer to create all than to run its share.
 
-    The reference, which takes no part in a run on a device, has a third of the cases, which the commit picks.
+    The reference, which takes no part in a run on a device, has a sixth of the cases, which the commit picks.
     """
     if metafunc.function is test_case_on_the_reference:
-        cases = part_of(metafunc.config, CASES, 3)
+        cases = part_of(metafunc.config, CASES, 6)
         metafunc.parametrize("case", cases, ids=[f"{case.operator}: {case.name}" for case in cases])
     if metafunc.function is not test_case:
         return
