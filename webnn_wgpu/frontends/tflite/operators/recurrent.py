@@ -3,48 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from webnn_wgpu import MLOperand
 
 from ..call import TfliteCall
 from ..contents import TensorRecord
+from ._integer_lstm import IntegerLstm, is_integer_lstm
+from ._lstm_inputs import BACKWARD, FORWARD, SINGLE, LstmInputs
 from ._registry import Result, lowers
 from ._sums import weighted
-
-GATES = ("input", "forget", "cell", "output")
-
-
-@dataclass(frozen=True, kw_only=True)
-class LstmInputs:
-    """The positions of an LSTM's inputs. Gates are in the order input, forget, cell, output.
-
-    Attributes:
-        weights: the first of four matrices for the input.
-        recurrent: the first of four matrices for the hidden state.
-        peepholes: the first of three vectors: input, forget, output.
-        biases: the first of four biases.
-        projection: a matrix, followed by its bias.
-        hidden: the hidden state.
-        cell: the cell state.
-        normalization: the first of four vectors of coefficients, -1 without these inputs.
-        auxiliary: the first of four matrices for the auxiliary input, -1 without these inputs.
-    """
-
-    weights: int
-    recurrent: int
-    peepholes: int
-    biases: int
-    projection: int
-    hidden: int
-    cell: int
-    normalization: int = -1
-    auxiliary: int = -1
-
-
-SINGLE = LstmInputs(weights=1, recurrent=5, peepholes=9, biases=12, projection=16, hidden=18, cell=19, normalization=20)
-FORWARD = LstmInputs(weights=1, recurrent=5, peepholes=9, biases=12, projection=16, hidden=35, cell=36, auxiliary=40)
-BACKWARD = LstmInputs(weights=18, recurrent=22, peepholes=26, biases=29, projection=33, hidden=37, cell=38, auxiliary=44)
 
 
 def _state_record(call: TfliteCall, index: int) -> TensorRecord:
@@ -182,21 +149,27 @@ def _time_first(call: TfliteCall, x: MLOperand, time_major: bool) -> MLOperand:
     return x if time_major else call.transpose(x, [1, 0, 2])
 
 
-@lowers(UNIDIRECTIONAL_SEQUENCE_LSTM=4, ranks={0: (3, 3)}, note="quantized: in floats, states rounded at each step")
+@lowers(UNIDIRECTIONAL_SEQUENCE_LSTM=4, ranks={0: (3, 3)}, note="8 bits: in integers; with layer normalization in floats, states rounded at each step")
 def sequence_lstm(call: TfliteCall) -> Result:
     """An LSTM over a sequence, whose states are variables."""
     major = bool(call.option("TimeMajor", False))
-    y = LstmSteps(call, SINGLE).run(_time_first(call, call.floats(0), major), None)
+    if is_integer_lstm(call, SINGLE):
+        y = IntegerLstm(call, SINGLE).run(_time_first(call, call.operand(0), major))
+    else:
+        y = LstmSteps(call, SINGLE).run(_time_first(call, call.floats(0), major), None)
     return _time_first(call, y, major)
 
 
-@lowers(LSTM=4, ranks={0: (2, 2)}, note="quantized: in floats, states rounded at each step")
+@lowers(LSTM=4, ranks={0: (2, 2)}, note="8 bits: in integers; with layer normalization in floats, states rounded at each step")
 def lstm(call: TfliteCall) -> Result:
     """One step of an LSTM, whose states are variables. The basic kernel has them as inputs and outputs."""
     if int(call.option("KernelType")) == 1:
         return _basic_lstm(call)
-    x = call.floats(0)
-    y = LstmSteps(call, SINGLE).run(call.reshape(x, [1, *x.shape]), None)
+    shape = [1, *call.shape(0)]
+    if is_integer_lstm(call, SINGLE):
+        y = IntegerLstm(call, SINGLE).run(call.reshape(call.operand(0), shape))
+    else:
+        y = LstmSteps(call, SINGLE).run(call.reshape(call.floats(0), shape), None)
     return [call.reshape(y, y.shape[1:])]
 
 

@@ -1,0 +1,122 @@
+"""Fixed-point arithmetic of TFLite's integer kernels: products with a multiplier of 31 bits, and functions of 16 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from webnn_wgpu import MLOperand
+
+from ...common.held import Array
+from ..call import RANGES, TfliteCall
+
+LOWEST, HIGHEST = RANGES["int16"]
+ONE = 15
+"""The number of bits of a fraction in 16 bits. The number 1 is represented by the highest integer."""
+
+
+def limited(call: TfliteCall, x: MLOperand, data_type: str = "int16") -> MLOperand:
+    """Return integers within the range of a type, without a change of the data type that holds them."""
+    low, high = RANGES[data_type]
+    return call.build.clamp(x, min_value=low, max_value=high)
+
+
+def rescaled(call: TfliteCall, x: MLOperand, scales: Sequence[float] | Array) -> MLOperand:
+    """Return int32 numbers times positive scales, halves rounded up, as int32.
+
+    Args:
+        call: the node.
+        x: the numbers.
+        scales: one scale, or one for each index of the last dimension.
+    """
+    b = call.build
+    fractions, exponents = np.frexp(np.asarray(scales, np.float64))
+    multipliers = np.rint(fractions * 2.0**31).astype(np.int64)
+    shifts = (31 - exponents).astype(np.int64)
+    # Scales below 2^-32 give 0. The kernels do not shift by more than the 62 bits of a product.
+    multipliers[shifts > 62] = 0
+    shifts = shifts.clip(1, 62)
+    products = b.mul(b.cast(x, "int64"), call.constant(multipliers, "int64"))
+    halves = call.constant(np.int64(1) << (shifts - 1), "int64")
+    return b.cast(b.ext.shift_right(b.add(products, halves), call.constant(shifts, "int64")), "int32")
+
+
+def divided(call: TfliteCall, x: MLOperand, times: int) -> MLOperand:
+    """Return int32 numbers divided by a power of 2, halves rounded away from 0."""
+    if not times:
+        return x
+    b = call.build
+    sign = b.ext.shift_right(x, call.constant(31, "int32"))
+    rounded = b.add(b.add(x, call.constant(1 << (times - 1), "int32")), sign)
+    return b.ext.shift_right(rounded, call.constant(times, "int32"))
+
+
+@cache
+def logistic_table() -> Array:
+    """Return sigmoid with 15 fraction bits for each integer of 16 bits, which has 12 fraction bits."""
+    x = np.arange(LOWEST, 1, dtype=np.int64)
+    positive = _shifted_left(_reciprocal(_exp(x, 3)), 1)
+    return _mirrored(positive, HIGHEST - positive, 1 << (ONE - 1))
+
+
+@cache
+def tanh_table(integer_bits: int) -> Array:
+    """Return tanh with 15 fraction bits for each integer of 16 bits.
+
+    Args:
+        integer_bits: the number of bits of the argument's whole part. The others are its fraction and its sign.
+    """
+    x = np.arange(LOWEST, 1, dtype=np.int64)
+    positive = _shifted_left(_reciprocal(_exp(x, integer_bits + 1)) - (1 << 13), 2)
+    return _mirrored(positive, -positive, 0)
+
+
+def _mirrored(positive: Array, negative: Array, zero: int) -> Array:
+    """Return results for all arguments from those for -32768 to 0, which stand for magnitudes."""
+    return np.concatenate([negative[:-1], [zero], positive[-2:0:-1]]).astype(np.int32)
+
+
+def _product(a: Array, b: Array | int) -> Array:
+    return np.minimum((a * b + (1 << 14)) >> 15, HIGHEST)
+
+
+def _halved(x: Array, times: int) -> Array:
+    return (x + (1 << (times - 1)) - (x < 0)) >> times
+
+
+def _shifted_left(x: Array, times: int) -> Array:
+    return (x << times).clip(LOWEST, HIGHEST)
+
+
+def _constant(value: float, integer_bits: int = 0) -> int:
+    return min(round(value * 2.0 ** (ONE - integer_bits)), HIGHEST)
+
+
+def _exp(x: Array, integer_bits: int) -> Array:
+    """Return exp of numbers up to 0: a polynomial of degree 4 within a quarter, times powers of e."""
+    fraction_bits = ONE - integer_bits
+    quarter = 1 << (fraction_bits - 2)
+    within = (x & (quarter - 1)) - quarter
+    near = (within << integer_bits) + (1 << 12)
+    square = _product(near, near)
+    cube, fourth = _product(square, near), _product(square, square)
+    terms = _halved(_product(_halved(fourth, 2) + cube, _constant(1 / 3)) + square, 1)
+    middle = _constant(np.exp(-1 / 8))
+    result = np.minimum(middle + _product(near + terms, middle), HIGHEST)
+    for power in range(-2, min(integer_bits, 5)):
+        found = (within - x) & (1 << (fraction_bits + power)) != 0
+        result = np.where(found, _product(result, _constant(np.exp(-(2.0**power)))), result)
+    if integer_bits > 5:
+        result = np.where(x < -(32 << fraction_bits), 0, result)
+    return np.where(x == 0, HIGHEST, result)
+
+
+def _reciprocal(x: Array) -> Array:
+    """Return 2 / (1 + x) for fractions, with two integer bits: three steps of Newton's method."""
+    half = (x + HIGHEST + 1) >> 1
+    result = _constant(48 / 17, 2) + _product(half, _constant(-32 / 17, 2))
+    for _ in range(3):
+        result = result + _shifted_left(_product(result, (1 << 13) - _product(half, result)), 2)
+    return result

@@ -1,0 +1,228 @@
+"""LSTMs of int8 activations and weights, in integers as TFLite's kernels compute them.
+
+Sums of products have 32 bits, gates and cells 16 bits. The arguments of gates have 12 fraction bits, their results 15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from webnn_wgpu import MLOperand
+
+from ...common.held import Array
+from ..call import RANGES, TfliteCall
+from ..contents import Quantization
+from ..tensors import TfliteTensor
+from ._fixed_point import LOWEST, ONE, divided, limited, logistic_table, rescaled, tanh_table
+from ._lstm_inputs import LstmInputs
+from ._sums import centered, integer_sums, magnitude
+
+CELL_GATE, OUTPUT_GATE = 2, 3
+PEEPHOLES = {0: 0, 1: 1, 3: 2}
+"""The positions of the peepholes of gates among them. The cell gate has none."""
+LENGTH = 1 << 16
+"""The number of entries of a table."""
+GATE_SCALE = np.float32(2**-12)
+INTERMEDIATES = 5
+"""The intermediate tensors of this kernel. The last one is the hidden state before its projection."""
+
+
+def is_integer_lstm(call: TfliteCall, at: LstmInputs) -> bool:
+    """Return whether a node's LSTM is computed in integers: activations and weights of 8 bits, cells of 16, no normalization."""
+    present = [i for i in (*range(at.weights, at.weights + 8), at.projection) if call.has(i)]
+    peepholes = [i for i in range(at.peepholes, at.peepholes + 3) if call.has(i)]
+    biases = [i for i in (*range(at.biases, at.biases + 4), at.projection + 1) if call.has(i)]
+    normalized = at.normalization >= 0 and call.has(at.normalization + 1)
+    if normalized or at.auxiliary >= 0 or call.activation != "TANH" or len(call.node.record.intermediates) != INTERMEDIATES:
+        return False
+    states = [call.tensor(i) for i in (0, at.hidden)]
+    cell, hidden = call.tensor(at.cell), _hidden_quantization(call)
+    return (
+        all(t.dtype.name == "int8" and _is_whole(t) for t in states)
+        and all(_is_symmetric(call.tensor(i), "int8") for i in present)
+        and all(_is_symmetric(call.tensor(i), "int16") for i in peepholes)
+        and all(call.tensor(i).dtype.name == "int32" for i in biases)
+        and _is_symmetric(cell, "int16", constant=False)
+        and 0 <= _cell_bits(cell) <= 6
+        and hidden is not None
+        and hidden.is_whole
+    )
+
+
+def _is_whole(tensor: TfliteTensor) -> bool:
+    return tensor.quantization is not None and tensor.quantization.is_whole and 0 < tensor.quantization.scale < np.inf
+
+
+def _is_symmetric(tensor: TfliteTensor, name: str, constant: bool = True) -> bool:
+    known = tensor.array is not None or not constant
+    return known and tensor.dtype.name == name and _is_whole(tensor) and not _of(tensor).zero_points.any()
+
+
+def _of(tensor: TfliteTensor) -> Quantization:
+    assert tensor.quantization is not None
+    return tensor.quantization
+
+
+def _scale(tensor: TfliteTensor) -> np.float32:
+    return np.float32(_of(tensor).scale)
+
+
+def _cell_bits(cell: TfliteTensor) -> int:
+    """Return the bits of the whole part of cells. It is -1 if their scale is no power of 2."""
+    fraction, exponent = np.frexp(_of(cell).scale)
+    return ONE + int(exponent) - 1 if fraction == 0.5 else -1
+
+
+def _hidden_quantization(call: TfliteCall) -> Quantization | None:
+    number = call.node.record.intermediates[INTERMEDIATES - 1]
+    return call.module.file.subgraphs[call.node.subgraph].tensors[number].quantization if number >= 0 else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Matrix:
+    """Constant weights of gates side by side, [terms, outputs].
+
+    Attributes:
+        call: the node.
+        values: the weights as float32, and the number of bits of their magnitudes.
+        most: the maximum sum of magnitudes for an output.
+        scales: the scale of the products for each output, in steps of the results.
+    """
+
+    call: TfliteCall
+    values: tuple[MLOperand, int]
+    most: int | None
+    scales: Array
+
+    @classmethod
+    def of(cls, call: TfliteCall, weights: Sequence[TfliteTensor], factor: np.float32, step: np.float32) -> _Matrix:
+        """Return the matrix of weights [outputs, terms] for factors with a scale, and results with another."""
+        joined = np.concatenate([t.array for t in weights if t.array is not None])
+        whole = Quantization(scales=np.ones(1, np.float32), zero_points=np.zeros(1, np.int64))
+        turned = TfliteTensor.known(np.ascontiguousarray(joined.T), whole)
+        scales = [np.full(t.shape[0], _scale(t) * factor / step) for t in weights]
+        return cls(call=call, values=centered(call, turned), most=magnitude(turned, (0,)), scales=np.concatenate(scales))
+
+    def products(self, rows: MLOperand, quantization: Quantization, bias: MLOperand | None = None) -> MLOperand:
+        """Return the rescaled sums of int8 rows times the weights, plus a bias."""
+        call, terms = self.call, int(rows.shape[1])
+        like = TfliteTensor(shape=tuple(rows.shape), dtype=np.dtype(np.int8), quantization=quantization)
+        sums = integer_sums(call, call.build.matmul, centered(call, like, rows), self.values, terms, self.most)
+        return rescaled(call, sums if bias is None else call.build.add(sums, bias), self.scales)
+
+
+class IntegerLstm:
+    """An LSTM in integers.
+
+    Args:
+        call: the node, for which `is_integer_lstm` holds.
+        at: the positions of its inputs.
+    """
+
+    def __init__(self, call: TfliteCall, at: LstmInputs) -> None:
+        self.call, self.at = call, at
+        self.gates = [g for g in range(4) if call.has(at.weights + g)]
+        self.cell_bits = _cell_bits(call.tensor(at.cell))
+        found = _hidden_quantization(call)
+        assert found is not None
+        self.hidden = found
+        self.tables = call.constant(np.concatenate([logistic_table(), tanh_table(3)]), "int32")
+        self.cell_table = call.constant(tanh_table(self.cell_bits), "int32")
+        state = _scale(call.tensor(at.hidden))
+        self.weights = self._matrix(at.weights, _scale(call.tensor(0)))
+        self.recurrent = self._matrix(at.recurrent, state)
+        projects = call.has(at.projection)
+        hidden = np.float32(found.scale)
+        self.projection = _Matrix.of(call, [call.tensor(at.projection)], hidden, state) if projects else None
+
+    def _matrix(self, first: int, factor: np.float32) -> _Matrix:
+        return _Matrix.of(self.call, [self.call.tensor(first + g) for g in self.gates], factor, GATE_SCALE)
+
+    def run(self, x: MLOperand) -> MLOperand:
+        """Return the hidden states [steps, batch, outputs] of an int8 sequence [steps, batch, inputs], and update the states."""
+        call, b, at = self.call, self.call.build, self.at
+        steps, batch = int(x.shape[0]), int(x.shape[1])
+        flat = call.reshape(x, [steps * batch, int(x.shape[2])])
+        biases = [call.operand(at.biases + g) for g in self.gates if call.has(at.biases + g)]
+        bias = b.concat(biases, 0) if biases else None
+        sums = limited(call, self.weights.products(flat, _of(call.tensor(0)), bias))
+        parts = b.split(sums, [batch] * steps, axis=0) if steps > 1 else [sums]
+        hidden, cell = (call.reshape(call.operand(i), [batch, call.shape(i)[-1]]) for i in (at.hidden, at.cell))
+        found: list[MLOperand] = []
+        for part in parts:
+            hidden, cell = self._step(part, hidden, cell)
+            found.append(call.reshape(hidden, [1, *hidden.shape]))
+        call.update(at.hidden, call.reshape(hidden, call.shape(at.hidden)))
+        call.update(at.cell, call.reshape(cell, call.shape(at.cell)))
+        return b.concat(found, 0) if steps > 1 else found[0]
+
+    def _step(self, sums: MLOperand, hidden: MLOperand, cell: MLOperand) -> tuple[MLOperand, MLOperand]:
+        """Return the next hidden state and cell state."""
+        call, b = self.call, self.call.build
+        state = _of(call.tensor(self.at.hidden))
+        sums = limited(call, b.add(sums, self.recurrent.products(hidden, state)))
+        output: MLOperand | None = None
+        if call.has(self.at.peepholes + 2):
+            *parts, output = b.split(sums, len(self.gates), axis=1)
+            opened = [self._opened(self._peeping(p, g, cell), [g])[0] for p, g in zip(parts, self.gates, strict=False)]
+        else:
+            opened = self._opened(sums, self.gates)
+        results = dict(zip(self.gates, opened, strict=False))
+        forget = results[1]
+        enters = results[0] if 0 in results else b.sub(call.constant((1 << ONE) - 1, "int32"), forget)
+        kept = divided(call, b.mul(forget, cell), ONE)
+        new = divided(call, b.mul(enters, results[CELL_GATE]), ONE + self.cell_bits)
+        cell = self._clipped(limited(call, b.add(kept, new)), "CellClip", self.at.cell)
+        if output is not None:
+            results[OUTPUT_GATE] = self._opened(self._peeping(output, OUTPUT_GATE, cell), [OUTPUT_GATE])[0]
+        return self._hidden(b.mul(results[OUTPUT_GATE], self._looked_up(self.cell_table, cell, -LOWEST))), cell
+
+    def _opened(self, sums: MLOperand, gates: Sequence[int]) -> list[MLOperand]:
+        """Return the results of gates whose arguments are side by side."""
+        units = int(sums.shape[1]) // len(gates)
+        places = np.repeat([(LENGTH if g == CELL_GATE else 0) - LOWEST for g in gates], units)
+        found = self._looked_up(self.tables, sums, places)
+        return self.call.build.split(found, len(gates), axis=1) if len(gates) > 1 else [found]
+
+    def _looked_up(self, table: MLOperand, x: MLOperand, places: int | Array) -> MLOperand:
+        """Return the entries of a table for integers, which have places of their own in it."""
+        return self.call.build.gather(table, self.call.build.add(x, self.call.constant(places, "int32")))
+
+    def _peeping(self, sums: MLOperand, gate: int, cell: MLOperand) -> MLOperand:
+        """Return the arguments of a gate that sees the cells."""
+        index = self.at.peepholes + PEEPHOLES.get(gate, 0)
+        if gate not in PEEPHOLES:
+            return sums
+        call, weights = self.call, self.call.tensor(index)
+        scale = np.float32(_of(call.tensor(self.at.cell)).scale * _of(weights).scale / float(GATE_SCALE))
+        products = rescaled(call, call.build.mul(cell, call.operand(index)), [float(scale)])
+        return limited(call, call.build.add(sums, products))
+
+    def _hidden(self, values: MLOperand) -> MLOperand:
+        """Return the hidden state for products of 30 fraction bits."""
+        call, b = self.call, self.call.build
+        point = self.hidden.zero_point
+        scale = np.float32(2.0**-15 / self.hidden.scale * 2.0**-15)
+        # Numbers for the projection have their zero point negated, there as in its sums.
+        point = -point if self.projection is not None else point
+        hidden = self._narrow(b.add(rescaled(call, values, [float(scale)]), call.constant(point, "int32")))
+        if self.projection is None:
+            return hidden
+        quantization = Quantization(scales=self.hidden.scales, zero_points=np.array([point]))
+        bias = call.operand(self.at.projection + 1) if call.has(self.at.projection + 1) else None
+        state = call.constant(_of(call.tensor(self.at.hidden)).zero_point, "int32")
+        projected = self._narrow(b.add(self.projection.products(hidden, quantization, bias), state))
+        return self._clipped(projected, "ProjClip", self.at.hidden)
+
+    def _narrow(self, x: MLOperand) -> MLOperand:
+        return self.call.cast(limited(self.call, x, "int8"), "int8")
+
+    def _clipped(self, x: MLOperand, option: str, index: int) -> MLOperand:
+        """Return integers within the limits that an option states as a number. 0 stands for none."""
+        tensor = self.call.tensor(index)
+        low, high = RANGES[tensor.dtype.name]
+        limit = int(np.clip(np.float32(self.call.option(option, 0.0)) / _scale(tensor), low, high))
+        return self.call.build.clamp(x, min_value=-limit, max_value=limit) if limit > 0 else x
