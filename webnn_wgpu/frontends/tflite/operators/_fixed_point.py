@@ -24,7 +24,7 @@ def limited(call: TfliteCall, x: MLOperand, data_type: str = "int16") -> MLOpera
 
 
 def rescaled(call: TfliteCall, x: MLOperand, scales: Sequence[float] | Array) -> MLOperand:
-    """Return int32 numbers times positive scales, halves rounded up, as int32.
+    """Return int32 numbers times positive scales, as int32. They are rounded twice: to 31 bits of the scale's fraction, then whole.
 
     Args:
         call: the node.
@@ -33,24 +33,30 @@ def rescaled(call: TfliteCall, x: MLOperand, scales: Sequence[float] | Array) ->
     """
     b = call.build
     fractions, exponents = np.frexp(np.asarray(scales, np.float64))
-    multipliers = np.rint(fractions * 2.0**31).astype(np.int64)
-    shifts = (31 - exponents).astype(np.int64)
-    # Scales below 2^-32 give 0. The kernels do not shift by more than the 62 bits of a product.
-    multipliers[shifts > 62] = 0
-    shifts = shifts.clip(1, 62)
+    multipliers = np.rint(fractions * 2.0**31).astype(np.int64) << exponents.clip(0, None)
+    # The kernels do not shift by more than 31 bits. Smaller scales give 0.
+    multipliers[exponents < -31] = 0
     products = b.mul(b.cast(x, "int64"), call.constant(multipliers, "int64"))
-    halves = call.constant(np.int64(1) << (shifts - 1), "int64")
-    return b.cast(b.ext.shift_right(b.add(products, halves), call.constant(shifts, "int64")), "int32")
+    high = b.ext.shift_right(b.add(products, call.constant(1 << 30, "int64")), call.constant(31, "int64"))
+    return divided(call, b.cast(high, "int32"), (-exponents).clip(0, 31))
 
 
-def divided(call: TfliteCall, x: MLOperand, times: int) -> MLOperand:
-    """Return int32 numbers divided by a power of 2, halves rounded away from 0."""
-    if not times:
+def divided(call: TfliteCall, x: MLOperand, powers: int | Array) -> MLOperand:
+    """Return int32 numbers divided by powers of 2, halves rounded away from 0.
+
+    Args:
+        call: the node.
+        x: the numbers.
+        powers: the exponent, or one for each index of the last dimension.
+    """
+    b, shifts = call.build, np.asarray(powers)
+    if not shifts.any():
         return x
-    b = call.build
-    sign = b.ext.shift_right(x, call.constant(31, "int32"))
-    rounded = b.add(b.add(x, call.constant(1 << (times - 1), "int32")), sign)
-    return b.ext.shift_right(rounded, call.constant(times, "int32"))
+    negative = b.ext.shift_right(x, call.constant(31, "int32"))
+    if not shifts.all():
+        negative = b.ext.bitwise_and(negative, call.constant(np.where(shifts > 0, -1, 0), "int32"))
+    rounded = b.add(b.add(x, call.constant((1 << shifts) >> 1, "int32")), negative)
+    return b.ext.shift_right(rounded, call.constant(shifts, "int32"))
 
 
 @cache
