@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
@@ -186,3 +186,16 @@ def compute(context: MLContext, graph: MLGraph, inputs: Mapping[str, Any]) -> Ma
     watch.runs.append((len(watch.spans) - 1, graph))
     with span("read back", ", ".join(map(str, graph.outputs))):
         return promise.result()
+
+
+def dispatched(graph: MLGraph, inputs: Callable[[], Mapping[str, Any]]) -> None:
+    """Record the run of a graph on tensors, whose span is the last one, if this thread is watched.
+
+    Args:
+        graph: the graph.
+        inputs: returns the elements of its inputs.
+    """
+    watch = _watching.get()
+    if watch is not None:
+        watch.inputs[graph] = inputs()
+        watch.runs.append((len(watch.spans) - 1, graph))

@@ -13,7 +13,7 @@ from ..common.calls import OnHost
 from ..common.held import Array, DType, Shape, decode, encode, held_shape, held_type
 from ..common.program import CompiledStage, Environment, Remaining, StagedProgram
 from ..common.stages import Feed
-from ..timing import span
+from ..timing import dispatched, span
 from .call import NodeFacts
 from .lowering import CONTROL, TfliteLowering
 from .module import DEEPEST, TfliteModule
@@ -129,6 +129,8 @@ class TfliteProgram(StagedProgram[TfliteModule, TfliteValue, TfliteNode, TfliteS
             self.context.dispatch(graph, inputs, outputs)
             for key, tensor in lowered.writes.values():
                 self.variables.commit(key, new[key], tensor.shape, tensor.dtype)
+        # The tensors that the run read keep their elements until the next one.
+        dispatched(graph, lambda: {name: np.asarray(self.context.read_tensor(t)) for name, t in inputs.items()})
         with span("read back", ", ".join(name for name, _, _, _ in stage.outputs)):
             for name, value, _, dtype in stage.outputs:
                 arrays[value] = decode(np.asarray(self.context.read_tensor(lowered.tensors[name])), dtype)
