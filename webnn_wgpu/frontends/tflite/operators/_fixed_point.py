@@ -52,7 +52,7 @@ def divided(call: TfliteCall, x: MLOperand, powers: int | Array) -> MLOperand:
     b, shifts = call.build, np.asarray(powers)
     if not shifts.any():
         return x
-    negative = b.ext.shift_right(x, call.constant(31, "int32"))
+    negative = b.clamp(x, min_value=-1, max_value=0)
     if not shifts.all():
         negative = b.ext.bitwise_and(negative, call.constant(np.where(shifts > 0, -1, 0), "int32"))
     rounded = b.add(b.add(x, call.constant((1 << shifts) >> 1, "int32")), negative)

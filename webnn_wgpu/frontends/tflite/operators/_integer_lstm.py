@@ -16,15 +16,15 @@ from ...common.held import Array
 from ..call import RANGES, TfliteCall
 from ..contents import Quantization
 from ..tensors import TfliteTensor
-from ._fixed_point import LOWEST, ONE, divided, limited, logistic_table, rescaled, tanh_table
+from ._fixed_point import ONE, divided, limited, logistic_table, rescaled, tanh_table
 from ._lstm_inputs import LstmInputs
 from ._sums import centered, integer_sums, magnitude
 
 CELL_GATE, OUTPUT_GATE = 2, 3
 PEEPHOLES = {0: 0, 1: 1, 3: 2}
 """The positions of the peepholes of gates among them. The cell gate has none."""
-LENGTH = 1 << 16
-"""The number of entries of a table."""
+LOGISTIC = 1 << 16
+"""The place of sigmoid of 0 in the tables."""
 GATE_SCALE = np.float32(2**-12)
 INTERMEDIATES = 5
 """The intermediate tensors of this kernel. The last one is the hidden state before its projection."""
@@ -129,8 +129,10 @@ class IntegerLstm:
         found = _hidden_quantization(call)
         assert found is not None
         self.hidden = found
-        self.tables = call.constant(np.concatenate([logistic_table(), tanh_table(3)]), "int32")
-        self.cell_table = call.constant(tanh_table(self.cell_bits), "int32")
+        # Negative places count from the end, so tables of tanh begin with the results for 0.
+        negative, positive = np.split(tanh_table(3), 2)
+        self.tables = call.constant(np.concatenate([positive, logistic_table(), negative]), "int32")
+        self.cell_table = call.constant(np.concatenate(np.split(tanh_table(self.cell_bits), 2)[::-1]), "int32")
         state = _scale(call.tensor(at.hidden))
         self.weights = self._matrix(at.weights, _scale(call.tensor(0)))
         self.recurrent = self._matrix(at.recurrent, state)
@@ -178,18 +180,14 @@ class IntegerLstm:
         cell = self._clipped(limited(call, b.add(kept, new)), "CellClip", self.at.cell)
         if output is not None:
             results[OUTPUT_GATE] = self._opened(self._peeping(output, OUTPUT_GATE, cell), [OUTPUT_GATE])[0]
-        return self._hidden(b.mul(results[OUTPUT_GATE], self._looked_up(self.cell_table, cell, -LOWEST))), cell
+        return self._hidden(b.mul(results[OUTPUT_GATE], b.gather(self.cell_table, cell))), cell
 
     def _opened(self, sums: MLOperand, gates: Sequence[int]) -> list[MLOperand]:
         """Return the results of gates whose arguments are side by side."""
-        units = int(sums.shape[1]) // len(gates)
-        places = np.repeat([(LENGTH if g == CELL_GATE else 0) - LOWEST for g in gates], units)
-        found = self._looked_up(self.tables, sums, places)
-        return self.call.build.split(found, len(gates), axis=1) if len(gates) > 1 else [found]
-
-    def _looked_up(self, table: MLOperand, x: MLOperand, places: int | Array) -> MLOperand:
-        """Return the entries of a table for integers, which have places of their own in it."""
-        return self.call.build.gather(table, self.call.build.add(x, self.call.constant(places, "int32")))
+        b, units = self.call.build, int(sums.shape[1]) // len(gates)
+        places = np.repeat([0 if g == CELL_GATE else LOGISTIC for g in gates], units)
+        found = b.gather(self.tables, b.add(sums, self.call.constant(places, "int32")) if places.any() else sums)
+        return b.split(found, len(gates), axis=1) if len(gates) > 1 else [found]
 
     def _peeping(self, sums: MLOperand, gate: int, cell: MLOperand) -> MLOperand:
         """Return the arguments of a gate that sees the cells."""
@@ -203,21 +201,22 @@ class IntegerLstm:
 
     def _hidden(self, values: MLOperand) -> MLOperand:
         """Return the hidden state for products of 30 fraction bits."""
-        call, b = self.call, self.call.build
+        call = self.call
         point = self.hidden.zero_point
         scale = np.float32(2.0**-15 / self.hidden.scale * 2.0**-15)
         # Numbers for the projection have their zero point negated, there as in its sums.
         point = -point if self.projection is not None else point
-        hidden = self._narrow(b.add(rescaled(call, values, [float(scale)]), call.constant(point, "int32")))
+        hidden = self._narrow(rescaled(call, values, [float(scale)]), point)
         if self.projection is None:
             return hidden
         quantization = Quantization(scales=self.hidden.scales, zero_points=np.array([point]))
         bias = call.operand(self.at.projection + 1) if call.has(self.at.projection + 1) else None
-        state = call.constant(_of(call.tensor(self.at.hidden)).zero_point, "int32")
-        projected = self._narrow(b.add(self.projection.products(hidden, quantization, bias), state))
+        state = _of(call.tensor(self.at.hidden)).zero_point
+        projected = self._narrow(self.projection.products(hidden, quantization, bias), state)
         return self._clipped(projected, "ProjClip", self.at.hidden)
 
-    def _narrow(self, x: MLOperand) -> MLOperand:
+    def _narrow(self, x: MLOperand, point: int) -> MLOperand:
+        x = self.call.build.add(x, self.call.constant(point, "int32")) if point else x
         return self.call.cast(limited(self.call, x, "int8"), "int8")
 
     def _clipped(self, x: MLOperand, option: str, index: int) -> MLOperand:
