@@ -49,6 +49,7 @@ class Op:
     inputs: Sequence[int]
     outputs: Sequence[int]
     version: int = 1
+    intermediates: Sequence[int] = ()
     custom: bool = False
     options: Options | None = None
     options_type: int = 0
@@ -186,13 +187,14 @@ def _op(written: Written, op: Op) -> int:
     code = (op.name, op.custom, op.version)
     if code not in written.codes:
         written.codes.append(code)
-    inputs, outputs = _ints(b, op.inputs), _ints(b, op.outputs)
+    inputs, outputs, intermediates = (_ints(b, numbers) for numbers in (op.inputs, op.outputs, op.intermediates))
     options = op.options(b) if op.options is not None else None
     custom = b.CreateByteVector(op.custom_options) if op.custom_options else None
     tflite.OperatorStart(b)
     tflite.OperatorAddOpcodeIndex(b, written.codes.index(code))
     tflite.OperatorAddInputs(b, inputs)
     tflite.OperatorAddOutputs(b, outputs)
+    tflite.OperatorAddIntermediates(b, intermediates)
     if options is not None:
         tflite.OperatorAddBuiltinOptionsType(b, op.options_type)
         tflite.OperatorAddBuiltinOptions(b, options)
