@@ -113,7 +113,9 @@ def written(form: Form) -> bytes:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_an_lstm_in_integers_equals_litert(name: str, context: wn.MLContext) -> None:
-    litert = pytest.importorskip("ai_edge_litert.interpreter", reason="the test compares with LiteRT: pip install ai-edge-litert")
+    litert = pytest.importorskip(
+        "ai_edge_litert.interpreter", reason="the test compares with LiteRT: pip install ai-edge-litert"
+    )
     data = written(FORMS[name])
     interpreter = litert.Interpreter(model_content=data)
     interpreter.allocate_tensors()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
@@ -24,7 +23,9 @@ def limited(call: TfliteCall, x: MLOperand, data_type: str = "int16") -> MLOpera
 
 
 def rescaled(call: TfliteCall, x: MLOperand, scales: Sequence[float] | Array) -> MLOperand:
-    """Return int32 numbers times positive scales, as int32. They are rounded twice: to 31 bits of the scale's fraction, then whole.
+    """Return int32 numbers times positive scales as int32, rounded twice: to the size of the fraction times them, then whole.
+
+    The fraction of a scale lies between 0.5 and 1, and has 31 bits.
 
     Args:
         call: the node.
@@ -59,7 +60,6 @@ def divided(call: TfliteCall, x: MLOperand, powers: int | Array) -> MLOperand:
     return b.ext.shift_right(rounded, call.constant(shifts, "int32"))
 
 
-@cache
 def logistic_table() -> Array:
     """Return sigmoid with 15 fraction bits for each integer of 16 bits, which has 12 fraction bits."""
     x = np.arange(LOWEST, 1, dtype=np.int64)
@@ -67,7 +67,6 @@ def logistic_table() -> Array:
     return _mirrored(positive, HIGHEST - positive, 1 << (ONE - 1))
 
 
-@cache
 def tanh_table(integer_bits: int) -> Array:
     """Return tanh with 15 fraction bits for each integer of 16 bits.
 

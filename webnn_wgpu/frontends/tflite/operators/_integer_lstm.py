@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -25,13 +26,15 @@ PEEPHOLES = {0: 0, 1: 1, 3: 2}
 """The positions of the peepholes of gates among them. The cell gate has none."""
 LOGISTIC = 1 << 16
 """The place of sigmoid of 0 in the tables."""
-GATE_SCALE = np.float32(2**-12)
+GATE_BITS = 3
+"""The bits of the whole part of the arguments of gates."""
+GATE_SCALE = np.float32(2.0 ** (GATE_BITS - ONE))
 INTERMEDIATES = 5
 """The intermediate tensors of this kernel. The last one is the hidden state before its projection."""
 
 
 def is_integer_lstm(call: TfliteCall, at: LstmInputs) -> bool:
-    """Return whether a node's LSTM is computed in integers: activations and weights of 8 bits, cells of 16, no normalization."""
+    """Return whether an LSTM is computed in integers: activations and weights of 8 bits, cells of 16, no normalization."""
     present = [i for i in (*range(at.weights, at.weights + 8), at.projection) if call.has(i)]
     peepholes = [i for i in range(at.peepholes, at.peepholes + 3) if call.has(i)]
     biases = [i for i in (*range(at.biases, at.biases + 4), at.projection + 1) if call.has(i)]
@@ -79,6 +82,16 @@ def _cell_bits(cell: TfliteTensor) -> int:
 def _hidden_quantization(call: TfliteCall) -> Quantization | None:
     number = call.node.record.intermediates[INTERMEDIATES - 1]
     return call.module.file.subgraphs[call.node.subgraph].tensors[number].quantization if number >= 0 else None
+
+
+@cache
+def _tables(bits: int) -> Array:
+    """Return the table of tanh for arguments with so many bits of a whole part, and for gates that of sigmoid within it.
+
+    Negative places count from the end. The nodes of a model share the arrays.
+    """
+    negative, positive = np.split(tanh_table(bits), 2)
+    return np.concatenate([positive, logistic_table(), negative] if bits == GATE_BITS else [positive, negative])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,10 +142,8 @@ class IntegerLstm:
         found = _hidden_quantization(call)
         assert found is not None
         self.hidden = found
-        # Negative places count from the end, so tables of tanh begin with the results for 0.
-        negative, positive = np.split(tanh_table(3), 2)
-        self.tables = call.constant(np.concatenate([positive, logistic_table(), negative]), "int32")
-        self.cell_table = call.constant(np.concatenate(np.split(tanh_table(self.cell_bits), 2)[::-1]), "int32")
+        self.tables = call.stored(_tables(GATE_BITS))
+        self.cell_table = call.stored(_tables(self.cell_bits))
         state = _scale(call.tensor(at.hidden))
         self.weights = self._matrix(at.weights, _scale(call.tensor(0)))
         self.recurrent = self._matrix(at.recurrent, state)
@@ -144,7 +155,7 @@ class IntegerLstm:
         return _Matrix.of(self.call, [self.call.tensor(first + g) for g in self.gates], factor, GATE_SCALE)
 
     def run(self, x: MLOperand) -> MLOperand:
-        """Return the hidden states [steps, batch, outputs] of an int8 sequence [steps, batch, inputs], and update the states."""
+        """Return the hidden states [steps, batch, outputs] of int8 inputs [steps, batch, inputs], and update the states."""
         call, b, at = self.call, self.call.build, self.at
         steps, batch = int(x.shape[0]), int(x.shape[1])
         flat = call.reshape(x, [steps * batch, int(x.shape[2])])

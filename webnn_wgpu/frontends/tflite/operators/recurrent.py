@@ -149,7 +149,10 @@ def _time_first(call: TfliteCall, x: MLOperand, time_major: bool) -> MLOperand:
     return x if time_major else call.transpose(x, [1, 0, 2])
 
 
-@lowers(UNIDIRECTIONAL_SEQUENCE_LSTM=4, ranks={0: (3, 3)}, note="8 bits: in integers; with layer normalization in floats, states rounded at each step")
+QUANTIZED = "int8: in integers; with layer normalization in floats, states rounded at each step"
+
+
+@lowers(UNIDIRECTIONAL_SEQUENCE_LSTM=4, ranks={0: (3, 3)}, note=QUANTIZED)
 def sequence_lstm(call: TfliteCall) -> Result:
     """An LSTM over a sequence, whose states are variables."""
     major = bool(call.option("TimeMajor", False))
@@ -160,7 +163,7 @@ def sequence_lstm(call: TfliteCall) -> Result:
     return _time_first(call, y, major)
 
 
-@lowers(LSTM=4, ranks={0: (2, 2)}, note="8 bits: in integers; with layer normalization in floats, states rounded at each step")
+@lowers(LSTM=4, ranks={0: (2, 2)}, note=QUANTIZED)
 def lstm(call: TfliteCall) -> Result:
     """One step of an LSTM, whose states are variables. The basic kernel has them as inputs and outputs."""
     if int(call.option("KernelType")) == 1:
