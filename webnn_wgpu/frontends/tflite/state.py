@@ -42,9 +42,9 @@ class Variables:
     def tensor(self, key: VariableKey, shape: Shape, dtype: DType, quantization: Quantization | None = None) -> MLTensor:
         """Return the tensor of a variable's elements, which are 0 before its first assignment."""
         if key not in self._tensors:
-            # TFLite fills variables of 8 bits with their zero point, others with zero bytes.
+            # TFLite fills variables of 8 bits with the low byte of their zero point, others with zero bytes.
             fill = quantization.zero_point if quantization is not None and dtype == np.dtype(np.int8) else 0
-            self.set(key, np.full(shape, fill, dtype))
+            self.set(key, np.full(shape, np.int64(fill).astype(dtype), dtype))
         return self._tensors[key][0]
 
     def target(self, key: VariableKey, shape: Shape, dtype: DType) -> MLTensor:

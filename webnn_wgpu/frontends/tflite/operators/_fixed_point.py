@@ -12,6 +12,8 @@ from ...common.held import Array
 from ..call import RANGES, TfliteCall
 
 LOWEST, HIGHEST = RANGES["int16"]
+MOST = 2.0**30
+"""The least scale that is too large for the kernels."""
 ONE = 15
 """The number of bits of a fraction in 16 bits. The number 1 is represented by the highest integer."""
 
@@ -30,10 +32,14 @@ def rescaled(call: TfliteCall, x: MLOperand, scales: Sequence[float] | Array) ->
     Args:
         call: the node.
         x: the numbers.
-        scales: one scale, or one for each index of the last dimension.
+        scales: one scale, or one for each index of the last dimension. They are rounded to float32.
     """
     b = call.build
-    fractions, exponents = np.frexp(np.asarray(scales, np.float64))
+    with np.errstate(over="ignore"):
+        rounded = np.asarray(scales).astype(np.float32)
+    if not (rounded < MOST).all():
+        call.fail(f"scales of its products reach {float(rounded.max()):g}; allowed are those below {MOST:g}")
+    fractions, exponents = np.frexp(rounded.astype(np.float64))
     multipliers = np.rint(fractions * 2.0**31).astype(np.int64) << exponents.clip(0, None)
     # The kernels do not shift by more than 31 bits. Smaller scales give 0.
     multipliers[exponents < -31] = 0

@@ -44,24 +44,23 @@ def is_integer_lstm(call: TfliteCall, at: LstmInputs) -> bool:
     states = [call.tensor(i) for i in (0, at.hidden)]
     cell, hidden = call.tensor(at.cell), _hidden_quantization(call)
     return (
-        all(t.dtype.name == "int8" and _is_whole(t) for t in states)
+        all(t.dtype.name == "int8" and _is_whole(t.quantization) for t in states)
         and all(_is_symmetric(call.tensor(i), "int8") for i in present)
         and all(_is_symmetric(call.tensor(i), "int16") for i in peepholes)
         and all(call.tensor(i).dtype.name == "int32" for i in biases)
         and _is_symmetric(cell, "int16", constant=False)
         and 0 <= _cell_bits(cell) <= 6
-        and hidden is not None
-        and hidden.is_whole
+        and _is_whole(hidden)
     )
 
 
-def _is_whole(tensor: TfliteTensor) -> bool:
-    return tensor.quantization is not None and tensor.quantization.is_whole and 0 < tensor.quantization.scale < np.inf
+def _is_whole(quantization: Quantization | None) -> bool:
+    return quantization is not None and quantization.is_whole and 0 < quantization.scale < np.inf
 
 
 def _is_symmetric(tensor: TfliteTensor, name: str, constant: bool = True) -> bool:
     known = tensor.array is not None or not constant
-    return known and tensor.dtype.name == name and _is_whole(tensor) and not _of(tensor).zero_points.any()
+    return known and tensor.dtype.name == name and _is_whole(tensor.quantization) and not _of(tensor).zero_points.any()
 
 
 def _of(tensor: TfliteTensor) -> Quantization:
@@ -113,10 +112,16 @@ class _Matrix:
     @classmethod
     def of(cls, call: TfliteCall, weights: Sequence[TfliteTensor], factor: np.float32, step: np.float32) -> _Matrix:
         """Return the matrix of weights [outputs, terms] for factors with a scale, and results with another."""
+        shape = weights[0].shape
+        if len(shape) != 2 or any(t.shape != shape for t in weights):
+            call.fail(
+                f"its weights have the shapes {', '.join(str(list(t.shape)) for t in weights)}; all must be equal matrices"
+            )
         joined = np.concatenate([t.array for t in weights if t.array is not None])
         whole = Quantization(scales=np.ones(1, np.float32), zero_points=np.zeros(1, np.int64))
         turned = TfliteTensor.known(np.ascontiguousarray(joined.T), whole)
-        scales = [np.full(t.shape[0], _scale(t) * factor / step) for t in weights]
+        with np.errstate(all="ignore"):
+            scales = [np.full(shape[0], _scale(t) * factor / step) for t in weights]
         return cls(call=call, values=centered(call, turned), most=magnitude(turned, (0,)), scales=np.concatenate(scales))
 
     def products(self, rows: MLOperand, quantization: Quantization, bias: MLOperand | None = None) -> MLOperand:
@@ -137,7 +142,7 @@ class IntegerLstm:
 
     def __init__(self, call: TfliteCall, at: LstmInputs) -> None:
         self.call, self.at = call, at
-        self.gates = [g for g in range(4) if call.has(at.weights + g)]
+        self.gates = [g for g in range(4) if g or call.has(at.weights)]
         self.cell_bits = _cell_bits(call.tensor(at.cell))
         found = _hidden_quantization(call)
         assert found is not None
@@ -206,18 +211,18 @@ class IntegerLstm:
         if gate not in PEEPHOLES:
             return sums
         call, weights = self.call, self.call.tensor(index)
-        scale = np.float32(_of(call.tensor(self.at.cell)).scale * _of(weights).scale / float(GATE_SCALE))
-        products = rescaled(call, call.build.mul(cell, call.operand(index)), [float(scale)])
+        scale = _of(call.tensor(self.at.cell)).scale * _of(weights).scale / float(GATE_SCALE)
+        products = rescaled(call, call.build.mul(cell, call.operand(index)), [scale])
         return limited(call, call.build.add(sums, products))
 
     def _hidden(self, values: MLOperand) -> MLOperand:
         """Return the hidden state for products of 30 fraction bits."""
         call = self.call
         point = self.hidden.zero_point
-        scale = np.float32(2.0**-15 / self.hidden.scale * 2.0**-15)
+        scale = 2.0**-15 / self.hidden.scale * 2.0**-15
         # Numbers for the projection have their zero point negated, there as in its sums.
         point = -point if self.projection is not None else point
-        hidden = self._narrow(rescaled(call, values, [float(scale)]), point)
+        hidden = self._narrow(rescaled(call, values, [scale]), point)
         if self.projection is None:
             return hidden
         quantization = Quantization(scales=self.hidden.scales, zero_points=np.array([point]))
@@ -233,6 +238,7 @@ class IntegerLstm:
     def _clipped(self, x: MLOperand, option: str, index: int) -> MLOperand:
         """Return integers within the limits that an option states as a number. 0 stands for none."""
         tensor = self.call.tensor(index)
-        low, high = RANGES[tensor.dtype.name]
-        limit = int(np.clip(np.float32(self.call.option(option, 0.0)) / _scale(tensor), low, high))
-        return self.call.build.clamp(x, min_value=-limit, max_value=limit) if limit > 0 else x
+        with np.errstate(all="ignore"):
+            steps = float(np.float32(self.call.option(option, 0.0)) / _scale(tensor))
+        limit = int(min(steps, RANGES[tensor.dtype.name][1])) if steps > 0 else 0
+        return self.call.build.clamp(x, min_value=-limit, max_value=limit) if limit else x
