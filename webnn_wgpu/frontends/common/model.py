@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ..description import Placed, Placement, ValueInfo
 from ..timing import Profile, Span, watched
 from .held import Array
 from .module import FALLBACKS
+from .stages import Feed
+
+ValueT = TypeVar("ValueT")
 
 
 class ModelProgram(Protocol):
@@ -237,6 +240,16 @@ class ImportedModel(ABC):
         sizes = [self.dims.get(d) if isinstance(d, str) else d for d in info.shape]
         return None if None in sizes else tuple(s for s in sizes if s is not None)
 
+    def _known_feeds(self, values: Iterable[ValueT]) -> dict[ValueT, Feed] | None:
+        """Return what the inputs' values are fed if every size is known, else None.
+
+        Args:
+            values: the values, in the order of the inputs.
+        """
+        pairs = [(value, self._pinned(info), info.dtype) for value, info in zip(values, self.inputs, strict=True)]
+        found = {value: Feed(shape, dtype) for value, shape, dtype in pairs if shape is not None}
+        return found if len(found) == len(pairs) else None
+
     def _report(self) -> None:
         """Log where the nodes run, once for each placement, after a compilation."""
         if self._stages.staged == self._staged:
@@ -290,6 +303,11 @@ class ImportedModel(ABC):
     def __repr__(self) -> str:
         inputs, outputs = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))
         return f"{type(self).__name__}({self.name}: {inputs} -> {outputs})"
+
+
+def is_wide(wide_float16: bool | None, context: MLContext) -> bool:
+    """Return whether float16 values between nodes are stored as float32. By default they are on software adapters."""
+    return not context.accelerated if wide_float16 is None else wide_float16
 
 
 def count_of(value: Any, what: str, least: int, operator: str = "load") -> int:

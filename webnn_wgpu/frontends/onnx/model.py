@@ -16,11 +16,8 @@ from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.api.stored_graphs import TokenSteps
 from webnn_wgpu.api.tuning import TuningSource
 
-from ..common.model import ImportedModel, count_of
-from ..common.stages import Feed
-from ..dims import sidecar
-from ..timing import span, watched
-from ..tuning import with_file_beside
+from ..common.model import ImportedModel, count_of, is_wide
+from ..common.opening import load_file
 from .decoding import Decoder, State
 from .description import value_info
 from .module import OnnxModule
@@ -65,8 +62,7 @@ class Model(ImportedModel):
         cache_size = count_of(cache_size, "cache_size", 1)
         self._progress = progress
         graph = model.graph
-        wide = not context.accelerated if wide_float16 is None else wide_float16
-        self._module = OnnxModule(model, fallback, name, wide, tuning)
+        self._module = OnnxModule(model, fallback, name, is_wide(wide_float16, context), tuning)
         self._program: OnnxProgram | Decoder
         if kv_cache is None:
             given = [v for v in graph.inputs if v.const_value is None]
@@ -75,9 +71,11 @@ class Model(ImportedModel):
             self._program = Decoder(self._module, context, kv_cache, self.dims, cache_size)
         self.inputs = tuple(value_info(v, name) for v in self._program.inputs)
         self.outputs = tuple(value_info(v, name, declared=False) for v in self._program.outputs)
-        shapes = [self._pinned(info) for info in self.inputs]
-        if all(s is not None for s in shapes):
-            self._prepare([s for s in shapes if s is not None])
+        if not isinstance(self._program, Decoder):  # which compiles for what it is fed
+            feeds = self._known_feeds(self._program.inputs)
+            if feeds is not None:
+                self._program.prepare(feeds, progress)
+                self._report()
 
     # running ------------------------------------------------------------------------------------------------------
 
@@ -149,17 +147,6 @@ class Model(ImportedModel):
         """Run the model in the background and return a promise of the results of `run` for the same arguments."""
         return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs, state=state))
 
-    # compiling ----------------------------------------------------------------------------------------------------
-
-    def _prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Compile the first stage for shapes of the inputs."""
-        if isinstance(self._program, Decoder):
-            return  # it compiles for what it is fed
-        self._program.prepare(
-            {v: Feed(s, i.dtype) for v, s, i in zip(self._program.inputs, shapes, self.inputs, strict=True)}, self._progress
-        )
-        self._report()
-
     @property
     def source(self) -> onnx_ir.Model:
         """The ONNX model, its local functions inlined."""
@@ -176,13 +163,11 @@ def load_model(
     **options: Any,
 ) -> Model:
     """Load an ONNX model as `webnn_wgpu.load_onnx` does, on a context that is only asked for once the model is read."""
-    with watched() as watch:
-        with span("load", "the file"):
-            model, name = open_model(source, simplify)
-        dims = {**sidecar(source), **(override_dims or {})}
-        loaded = Model(model, name, opened(), override_dims=dims, tuning=with_file_beside(tuning, source), **options)
-    loaded.loading = tuple(watch.spans)
-    return loaded
+
+    def made(file: tuple[onnx_ir.Model, str], dims: Mapping[str, int], tuning: TuningSource) -> Model:
+        return Model(*file, opened(), override_dims=dims, tuning=tuning, **options)
+
+    return load_file(source, override_dims, tuning, lambda: open_model(source, simplify), made)
 
 
 def open_model(

@@ -13,12 +13,9 @@ from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.api.tuning import TuningSource
 
 from ..common.held import Array
-from ..common.model import ImportedModel, count_of
-from ..common.stages import Feed
+from ..common.model import ImportedModel, count_of, is_wide
+from ..common.opening import load_file
 from ..description import ValueInfo
-from ..dims import sidecar
-from ..timing import span, watched
-from ..tuning import with_file_beside
 from .contents import LAYERS, TfjsFile
 from .graph import read_graph
 from .module import TfjsModule
@@ -58,21 +55,13 @@ class TfjsModel(ImportedModel):
     ) -> None:
         super().__init__(context, file.name, override_dims, fallback)
         self.file, self._progress = file, progress
-        wide = not context.accelerated if wide_float16 is None else wide_float16
         entry = entry_of(file)
         self.inputs, self.outputs = entry.inputs, entry.outputs
-        self._module = TfjsModule(file, entry.constants, fallback, wide, tuning)
+        self._module = TfjsModule(file, entry.constants, fallback, is_wide(wide_float16, context), tuning)
         self._program = TfjsProgram(self._module, context, entry.graph, count_of(cache_size, "cache_size", 1))
-        shapes = [self._pinned(info) for info in self.inputs]
-        if all(s is not None for s in shapes):
-            self._program.prepare(
-                {
-                    v: Feed(s, i.dtype)
-                    for v, s, i in zip(self._program.inputs, shapes, self.inputs, strict=True)
-                    if s is not None
-                },
-                progress,
-            )
+        feeds = self._known_feeds(self._program.inputs)
+        if feeds is not None:
+            self._program.prepare(feeds, progress)
             self._report()
 
     @property
@@ -142,10 +131,8 @@ def load_model(
     **options: Any,
 ) -> TfjsModel:
     """Load a TensorFlow.js model as `webnn_wgpu.load` does, on a context that is only requested once the file is read."""
-    with watched() as watch:
-        with span("load", "the file"):
-            file = read(source)
-        dims = {**sidecar(source), **(override_dims or {})}
-        loaded = TfjsModel(file, opened(), override_dims=dims, tuning=with_file_beside(tuning, source), **options)
-    loaded.loading = tuple(watch.spans)
-    return loaded
+
+    def made(file: TfjsFile, dims: Mapping[str, int], tuning: TuningSource) -> TfjsModel:
+        return TfjsModel(file, opened(), override_dims=dims, tuning=tuning, **options)
+
+    return load_file(source, override_dims, tuning, lambda: read(source), made)

@@ -15,12 +15,11 @@ from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.api.tuning import TuningSource
 
 from ..common.held import Array
-from ..common.model import ImportedModel, count_of
-from ..common.stages import Feed
+from ..common.model import ImportedModel, count_of, is_wide
+from ..common.opening import load_file
 from ..description import ValueInfo
-from ..dims import Dimension, sidecar
-from ..timing import span, watched
-from ..tuning import with_file_beside
+from ..dims import Dimension
+from ..timing import span
 from .call import NodeFacts
 from .checking import check_graph
 from .contents import SignatureRecord, TensorRecord, TfliteFile
@@ -73,8 +72,7 @@ class TfliteModel(ImportedModel):
         super().__init__(context, file.name, override_dims, fallback)
         self.file = file
         self._progress = progress
-        wide = not context.accelerated if wide_float16 is None else wide_float16
-        self._module = TfliteModule(file, fallback, custom_operators, wide, tuning)
+        self._module = TfliteModule(file, fallback, custom_operators, is_wide(wide_float16, context), tuning)
         self.variables = Variables(context)
         entry = entry_of(file, signature)
         self.signature = entry.key
@@ -90,17 +88,10 @@ class TfliteModel(ImportedModel):
         self.inputs = tuple(info_of(name, v.record, is_input=True) for name, v in self._given.items())
         self.outputs = tuple(info_of(name, v.record) for name, v in self._results.items())
         self._initialized = False
-        shapes = [self._pinned(info) for info in self.inputs]
-        if all(s is not None for s in shapes):
+        feeds = self._known_feeds(self._given.values())
+        if feeds is not None:
             self._initialize()
-            self._program.prepare(
-                {
-                    v: Feed(s, i.dtype)
-                    for v, s, i in zip(self._given.values(), shapes, self.inputs, strict=True)
-                    if s is not None
-                },
-                progress,
-            )
+            self._program.prepare(feeds, progress)
             self._report()
 
     # running --------------------------------------------------------------------------------------------------------
@@ -188,13 +179,11 @@ def load_model(
     **options: Any,
 ) -> TfliteModel:
     """Load a TFLite model as `webnn_wgpu.load` does, on a context that is only requested once the file is read."""
-    with watched() as watch:
-        with span("load", "the file"):
-            file = read(source)
-        dims = {**sidecar(source), **(override_dims or {})}
-        loaded = TfliteModel(file, opened(), override_dims=dims, tuning=with_file_beside(tuning, source), **options)
-    loaded.loading = tuple(watch.spans)
-    return loaded
+
+    def made(file: TfliteFile, dims: Mapping[str, int], tuning: TuningSource) -> TfliteModel:
+        return TfliteModel(file, opened(), override_dims=dims, tuning=tuning, **options)
+
+    return load_file(source, override_dims, tuning, lambda: read(source), made)
 
 
 def run_initializers(module: TfliteModule, context: MLContext, variables: Variables, nodes: Sequence[TfliteNode]) -> None:
