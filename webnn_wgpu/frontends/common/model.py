@@ -241,7 +241,7 @@ class ImportedModel(ABC):
         return None if None in sizes else tuple(s for s in sizes if s is not None)
 
     def _known_feeds(self, values: Iterable[ValueT]) -> dict[ValueT, Feed] | None:
-        """Return what the inputs' values are fed if every size is known, else None.
+        """Return the feeds of the inputs if every size is known, else None.
 
         Args:
             values: the values, in the order of the inputs.

@@ -1,4 +1,4 @@
-"""Loading a model from a file, with what lies beside it."""
+"""Loading a model from a file, and the files beside it."""
 
 from __future__ import annotations
 
