@@ -29,6 +29,11 @@ LOGISTIC = 1 << 16
 GATE_BITS = 3
 """The bits of the whole part of the arguments of gates."""
 GATE_SCALE = np.float32(2.0 ** (GATE_BITS - ONE))
+WIDTH = 64
+"""Gates and states have a multiple of this number of columns, the last ones for no unit, whose weights are 0.
+
+So the gates of one row are parts of a buffer that kernels can bind.
+"""
 INTERMEDIATES = 5
 """The intermediate tensors of this kernel. The last one is the hidden state before its projection."""
 
@@ -47,7 +52,7 @@ def is_integer_lstm(call: TfliteCall, at: LstmInputs) -> bool:
         all(t.dtype.name == "int8" and _is_whole(t.quantization) for t in states)
         and all(_is_symmetric(call.tensor(i), "int8") for i in present)
         and all(_is_symmetric(call.tensor(i), "int16") for i in peepholes)
-        and all(call.tensor(i).dtype.name == "int32" for i in biases)
+        and all(call.tensor(i).dtype.name == "int32" and call.tensor(i).array is not None for i in biases)
         and _is_symmetric(cell, "int16", constant=False)
         and 0 <= _cell_bits(cell) <= 6
         and _is_whole(hidden)
@@ -95,41 +100,71 @@ def _tables(bits: int) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class _Matrix:
-    """Constant weights of gates side by side, [terms, outputs].
+    """Constant weights of gates side by side, [terms, columns], each with a multiple of `WIDTH` columns.
 
     Attributes:
         call: the node.
         values: the weights as float32, and the number of bits of their magnitudes.
-        most: the maximum sum of magnitudes for an output.
-        scales: the scale of the products for each output, in steps of the results.
+        most: the maximum sum of magnitudes for a column.
+        scales: the scale of the products for each column, in steps of the results.
+        bias: the bias of each column.
     """
 
     call: TfliteCall
     values: tuple[MLOperand, int]
     most: int | None
     scales: Array
+    bias: MLOperand | None
 
     @classmethod
-    def of(cls, call: TfliteCall, weights: Sequence[TfliteTensor], factor: np.float32, step: np.float32) -> _Matrix:
-        """Return the matrix of weights [outputs, terms] for factors with a scale, and results with another."""
+    def of(
+        cls,
+        call: TfliteCall,
+        first: int,
+        bias: int,
+        gates: Sequence[int],
+        factor: np.float32,
+        step: np.float32,
+        wide: bool = True,
+    ) -> _Matrix:
+        """Return a matrix of weights [outputs, terms].
+
+        Args:
+            call: the node.
+            first: the position of the weights of the first gate.
+            bias: the position of its bias, -1 without biases.
+            gates: the gates.
+            factor: the scale of the factors.
+            step: the scale of the results.
+            wide: whether the factors have a multiple of `WIDTH` columns.
+        """
+        weights = [call.tensor(first + g) for g in gates]
+        biases = [call.tensor(bias + g) for g in gates if bias >= 0 and call.has(bias + g)]
         shape = weights[0].shape
-        if len(shape) != 2 or any(t.shape != shape for t in weights):
-            call.fail(
-                f"its weights have the shapes {', '.join(str(list(t.shape)) for t in weights)}; all must be equal matrices"
-            )
-        joined = np.concatenate([t.array for t in weights if t.array is not None])
+        if len(shape) != 2 or any(t.shape != shape for t in weights) or any(t.shape != shape[:1] for t in biases):
+            shapes = ", ".join(str(list(t.shape)) for t in (*weights, *biases))
+            call.fail(f"weights and biases have the shapes {shapes}; allowed are equal matrices [n, m] and biases [n]")
+        rest, terms = -shape[0] % WIDTH, -shape[1] % WIDTH if wide else 0
+        joined = np.concatenate([np.pad(t.array, ((0, rest), (0, terms))) for t in weights if t.array is not None])
         whole = Quantization(scales=np.ones(1, np.float32), zero_points=np.zeros(1, np.int64))
         turned = TfliteTensor.known(np.ascontiguousarray(joined.T), whole)
         with np.errstate(all="ignore"):
-            scales = [np.full(shape[0], _scale(t) * factor / step) for t in weights]
-        return cls(call=call, values=centered(call, turned), most=magnitude(turned, (0,)), scales=np.concatenate(scales))
+            scales = [np.full(shape[0] + rest, _scale(t) * factor / step) for t in weights]
+        added = [np.pad(t.array, (0, rest)) for t in biases if t.array is not None]
+        return cls(
+            call=call,
+            values=centered(call, turned),
+            most=magnitude(turned, (0,)),
+            scales=np.concatenate(scales),
+            bias=call.constant(np.concatenate(added), "int32") if added else None,
+        )
 
-    def products(self, rows: MLOperand, quantization: Quantization, bias: MLOperand | None = None) -> MLOperand:
-        """Return the rescaled sums of int8 rows times the weights, plus a bias."""
+    def products(self, rows: MLOperand, quantization: Quantization) -> MLOperand:
+        """Return the rescaled sums of int8 rows times the weights, plus the bias."""
         call, terms = self.call, int(rows.shape[1])
         like = TfliteTensor(shape=tuple(rows.shape), dtype=np.dtype(np.int8), quantization=quantization)
         sums = integer_sums(call, call.build.matmul, centered(call, like, rows), self.values, terms, self.most)
-        return rescaled(call, sums if bias is None else call.build.add(sums, bias), self.scales)
+        return rescaled(call, sums if self.bias is None else call.build.add(sums, self.bias), self.scales)
 
 
 class IntegerLstm:
@@ -150,32 +185,34 @@ class IntegerLstm:
         self.tables = call.stored(_tables(GATE_BITS))
         self.cell_table = call.stored(_tables(self.cell_bits))
         state = _scale(call.tensor(at.hidden))
-        self.weights = self._matrix(at.weights, _scale(call.tensor(0)))
-        self.recurrent = self._matrix(at.recurrent, state)
-        projects = call.has(at.projection)
-        hidden = np.float32(found.scale)
-        self.projection = _Matrix.of(call, [call.tensor(at.projection)], hidden, state) if projects else None
-
-    def _matrix(self, first: int, factor: np.float32) -> _Matrix:
-        return _Matrix.of(self.call, [self.call.tensor(first + g) for g in self.gates], factor, GATE_SCALE)
+        self.weights = _Matrix.of(call, at.weights, at.biases, self.gates, _scale(call.tensor(0)), GATE_SCALE, wide=False)
+        self.recurrent = _Matrix.of(call, at.recurrent, -1, self.gates, state, GATE_SCALE)
+        self.projection: _Matrix | None = None
+        if call.has(at.projection):
+            self.projection = _Matrix.of(call, at.projection, at.projection + 1, [0], np.float32(found.scale), state)
 
     def run(self, x: MLOperand) -> MLOperand:
         """Return the hidden states [steps, batch, outputs] of int8 inputs [steps, batch, inputs], and update the states."""
         call, b, at = self.call, self.call.build, self.at
         steps, batch = int(x.shape[0]), int(x.shape[1])
         flat = call.reshape(x, [steps * batch, int(x.shape[2])])
-        biases = [call.operand(at.biases + g) for g in self.gates if call.has(at.biases + g)]
-        bias = b.concat(biases, 0) if biases else None
-        sums = limited(call, self.weights.products(flat, _of(call.tensor(0)), bias))
+        sums = limited(call, self.weights.products(flat, _of(call.tensor(0))))
         parts = b.split(sums, [batch] * steps, axis=0) if steps > 1 else [sums]
-        hidden, cell = (call.reshape(call.operand(i), [batch, call.shape(i)[-1]]) for i in (at.hidden, at.cell))
+        outputs, units = (call.shape(i)[-1] for i in (at.hidden, at.cell))
+        hidden, cell = self._widened(at.hidden, [batch, outputs]), self._widened(at.cell, [batch, units])
         found: list[MLOperand] = []
         for part in parts:
             hidden, cell = self._step(part, hidden, cell)
-            found.append(call.reshape(hidden, [1, *hidden.shape]))
-        call.update(at.hidden, call.reshape(hidden, call.shape(at.hidden)))
-        call.update(at.cell, call.reshape(cell, call.shape(at.cell)))
-        return b.concat(found, 0) if steps > 1 else found[0]
+            found.append(hidden)
+        sequence = b.concat(found, 0) if steps > 1 else hidden
+        call.update(at.hidden, call.reshape(b.slice(hidden, [0, 0], [batch, outputs]), call.shape(at.hidden)))
+        call.update(at.cell, call.reshape(b.slice(cell, [0, 0], [batch, units]), call.shape(at.cell)))
+        return call.reshape(b.slice(sequence, [0, 0], [steps * batch, outputs]), [steps, batch, outputs])
+
+    def _widened(self, index: int, shape: Sequence[int]) -> MLOperand:
+        """Return a state [batch, columns] with further columns of 0."""
+        state, rest = self.call.reshape(self.call.operand(index), shape), -shape[1] % WIDTH
+        return self.call.build.pad(state, [0, 0], [0, rest]) if rest else state
 
     def _step(self, sums: MLOperand, hidden: MLOperand, cell: MLOperand) -> tuple[MLOperand, MLOperand]:
         """Return the next hidden state and cell state."""
@@ -184,7 +221,7 @@ class IntegerLstm:
         sums = limited(call, b.add(sums, self.recurrent.products(hidden, state)))
         output: MLOperand | None = None
         if call.has(self.at.peepholes + 2):
-            *parts, output = b.split(sums, len(self.gates), axis=1)
+            *parts, output = self._parts(sums, len(self.gates))
             opened = [self._opened(self._peeping(p, g, cell), [g])[0] for p, g in zip(parts, self.gates, strict=False)]
         else:
             opened = self._opened(sums, self.gates)
@@ -200,10 +237,13 @@ class IntegerLstm:
 
     def _opened(self, sums: MLOperand, gates: Sequence[int]) -> list[MLOperand]:
         """Return the results of gates whose arguments are side by side."""
-        b, units = self.call.build, int(sums.shape[1]) // len(gates)
-        places = np.repeat([0 if g == CELL_GATE else LOGISTIC for g in gates], units)
+        b, width = self.call.build, int(sums.shape[1]) // len(gates)
+        places = np.repeat([0 if g == CELL_GATE else LOGISTIC for g in gates], width)
         found = b.gather(self.tables, b.add(sums, self.call.constant(places, "int32")) if places.any() else sums)
-        return b.split(found, len(gates), axis=1) if len(gates) > 1 else [found]
+        return self._parts(found, len(gates))
+
+    def _parts(self, joined: MLOperand, count: int) -> list[MLOperand]:
+        return self.call.build.split(joined, count, axis=1) if count > 1 else [joined]
 
     def _peeping(self, sums: MLOperand, gate: int, cell: MLOperand) -> MLOperand:
         """Return the arguments of a gate that sees the cells."""
@@ -212,7 +252,11 @@ class IntegerLstm:
             return sums
         call, weights = self.call, self.call.tensor(index)
         scale = _of(call.tensor(self.at.cell)).scale * _of(weights).scale / float(GATE_SCALE)
-        products = rescaled(call, call.build.mul(cell, call.operand(index)), [scale])
+        assert weights.array is not None
+        if weights.rank != 1:
+            call.fail(f"its peepholes {list(weights.shape)} must be a vector")
+        wide = np.pad(weights.array, (0, -len(weights.array) % WIDTH))
+        products = rescaled(call, call.build.mul(cell, call.constant(wide, "int32")), [scale])
         return limited(call, call.build.add(sums, products))
 
     def _hidden(self, values: MLOperand) -> MLOperand:
@@ -226,9 +270,8 @@ class IntegerLstm:
         if self.projection is None:
             return hidden
         quantization = Quantization(scales=self.hidden.scales, zero_points=np.array([point]))
-        bias = call.operand(self.at.projection + 1) if call.has(self.at.projection + 1) else None
         state = _of(call.tensor(self.at.hidden)).zero_point
-        projected = self._narrow(self.projection.products(hidden, quantization, bias), state)
+        projected = self._narrow(self.projection.products(hidden, quantization), state)
         return self._clipped(projected, "ProjClip", self.at.hidden)
 
     def _narrow(self, x: MLOperand, point: int) -> MLOperand:
