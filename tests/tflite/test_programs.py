@@ -11,6 +11,8 @@ import tflite
 import webnn_wgpu as wn
 from tests.tflite.models import Graph, Op, Tensor, model, single
 from webnn_wgpu.frontends.tflite import TfliteCall, analyze, load_model
+from webnn_wgpu.frontends.tflite.contents import Quantization
+from webnn_wgpu.frontends.tflite.state import Variables
 
 
 def test_open_sizes_compile_once_for_each_shape(context: wn.MLContext) -> None:
@@ -58,7 +60,9 @@ def test_shapes_that_the_device_computes_are_read_back(context: wn.MLContext) ->
         load_model(shape_program(), lambda: context, fallback="error")
 
 
-def test_a_cell_keeps_its_state_from_run_to_run(context: wn.MLContext) -> None:
+def cell() -> bytes:
+    """Return a model of a recurrent cell that adds its inputs up."""
+
     def options(b: Any) -> int:
         tflite.RNNOptionsStart(b)
         tflite.RNNOptionsAddFusedActivationFunction(b, 0)
@@ -72,11 +76,33 @@ def test_a_cell_keeps_its_state_from_run_to_run(context: wn.MLContext) -> None:
         Tensor(name="state", shape=[1, 2], variable=True),
         Tensor(name="y", shape=[1, 2]),
     ]
-    data = single("RNN", tensors, 1, options=options, options_type=tflite.BuiltinOptions.RNNOptions)
-    with load_model(data, lambda: context) as loaded:
+    return single("RNN", tensors, 1, options=options, options_type=tflite.BuiltinOptions.RNNOptions)
+
+
+def test_a_cell_keeps_its_state_from_run_to_run(context: wn.MLContext) -> None:
+    with load_model(cell(), lambda: context) as loaded:
         assert [loaded.run({"x": np.float32([[1, 2]])})["y"].tolist() for _ in range(3)] == [[[1, 2]], [[2, 4]], [[3, 6]]]
         loaded.reset_variables()
         assert loaded.run({"x": np.float32([[1, 2]])})["y"].tolist() == [[1, 2]]
+
+
+def test_a_profile_of_a_cell_is_one_run_with_its_kernels(context: wn.MLContext) -> None:
+    x = {"x": np.float32([[1, 2]])}
+    with load_model(cell(), lambda: context) as loaded:
+        loaded.run(x)
+        profile = loaded.profile(x)
+        assert [kernel.shader for span in profile.spans for kernel in span.kernels]
+        assert profile.outputs["y"].tolist() == [[2, 4]]
+        assert loaded.run(x)["y"].tolist() == [[3, 6]]
+
+
+def test_a_variable_is_filled_with_the_low_byte_of_its_zero_point(context: wn.MLContext) -> None:
+    variables, key = Variables(context), ("tensor", "0", "1")
+    quantization = Quantization(scales=np.ones(1, np.float32), zero_points=np.array([256 + 3]))
+    variables.tensor(key, (2,), np.dtype(np.int8), quantization)
+    found = variables.get(key)
+    assert found is not None
+    assert found.tolist() == [3, 3]
 
 
 def test_a_custom_operator_is_built_by_the_users_function(context: wn.MLContext) -> None:
