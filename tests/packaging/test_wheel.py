@@ -127,10 +127,17 @@ assert env.get_template("ops/softmax.wgsl.j2").root_render_func.__globals__["mad
 """
 
 
-def test_wheel_brings_templates_compiled(wheel: Path, repository: Path, tmp_path: Path) -> None:
-    python = make_environment(tmp_path / "environment")
-    install(python, wheel, cwd=tmp_path)
-    found = run(python, "-c", COMPILED, cwd=tmp_path).splitlines()
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment with the wheel."""
+    folder = tmp_path_factory.mktemp("installed")
+    python = make_environment(folder / "environment")
+    install(python, wheel, cwd=folder)
+    return python
+
+
+def test_wheel_brings_templates_compiled(installed: Path, repository: Path, tmp_path: Path) -> None:
+    found = run(installed, "-c", COMPILED, cwd=tmp_path).splitlines()
     assert set(found) == {name for name in templates(repository) if name.endswith(".j2")}
 
 
@@ -150,11 +157,9 @@ def test_no_python_among_the_templates(repository: Path) -> None:
     assert [name for name in templates(repository) if name.endswith(".py")] == []
 
 
-def test_installed_wheel_runs_a_graph(wheel: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "environment"
-    python = make_environment(folder)
-    install(python, wheel, cwd=tmp_path)
-    package, shaders = run(python, "-c", PROGRAM, cwd=tmp_path).splitlines()
+def test_installed_wheel_runs_a_graph(installed: Path, tmp_path: Path) -> None:
+    package, shaders = run(installed, "-c", PROGRAM, cwd=tmp_path).splitlines()
+    folder = installed.parents[1]
     assert package.startswith(str(folder))
     assert shaders == str((folder / package).parent / "shaders")
 
