@@ -50,7 +50,14 @@ _PASSES = PassCosts(
 )
 
 # Estimated: more workgroups hide latency. Half of a tile is to be used along each side.
-_LAUNCHES = LaunchCosts(most_iterations=UNLIMITED, most_rounds=1, shared_quads=1, shared_rows=1, least_transposed_side=16)
+_LAUNCHES = LaunchCosts(
+    most_iterations=UNLIMITED,
+    most_rounds=1,
+    shared_quads=1,
+    shared_rows=1,
+    least_transposed_side=16,
+    hides_uniforms=False,
+)
 
 # Assumed. The kernel is not chosen for GPUs, but it may be forced or measured.
 _SUBGROUP_TIMES = SubgroupTimes(

@@ -77,6 +77,7 @@ class LaunchCosts:
         shared_quads: quads for each round that a kernel must have for each invocation to take several.
         shared_rows: rows for each round that a kernel must have for each workgroup to take several.
         least_transposed_side: sides of matrices from which on transposes pass through workgroup memory.
+        hides_uniforms: whether the driver may compile a kernel for the values of its uniforms, which takes longer than a run.
     """
 
     most_iterations: int
@@ -84,6 +85,7 @@ class LaunchCosts:
     shared_quads: int
     shared_rows: int
     least_transposed_side: int
+    hides_uniforms: bool
 
     def rounds_of_quads(self, quads: int, iterations: int) -> int:
         """Return the quads of an invocation, each with a number of iterations, for a kernel that writes `quads` quads."""

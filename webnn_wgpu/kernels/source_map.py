@@ -178,7 +178,7 @@ def map_of_kernel(
     if spec.source:
         return map_of_source(spec.source, dbg=dbg)
     params = tuple((name, _marked_steps(value)) for name, value in spec.params)
-    marked = render_with_dbg(replace(spec, params=params), folder, _environment())
+    marked = render_with_dbg(replace(spec, params=params), folder, _environment(hides_uniforms=spec.hides_uniforms))
     marks: dict[int, _Mark] = {}
     steps: dict[int, int] = {}
     for i, found in enumerate(_MARKS.finditer(marked)):
@@ -285,8 +285,8 @@ def _unmarked_int(value: object) -> int:
 
 
 @cache
-def _environment() -> jinja2.Environment:
-    variables: dict[str, Any] = {"lib": _marked_library, _marked.__name__: _marked}
+def _environment(*, hides_uniforms: bool) -> jinja2.Environment:
+    variables: dict[str, Any] = {"lib": _marked_library, _marked.__name__: _marked, "hides_uniforms": hides_uniforms}
     env = make_environment(jinja2.FileSystemLoader, [_Marking], **variables)
     env.filters["int"] = _unmarked_int
     return env

@@ -161,6 +161,7 @@ class KernelSpec:
         bindings: the buffers and textures in binding order. The uniform buffer, if any, follows them.
         uniforms: the fields of the uniform buffer, in order.
         features: the WebGPU features that the shader needs.
+        hides_uniforms: whether the text keeps the driver from seeing that branches and loops depend on uniforms alone.
         source: the source of an application's own kernel, which has no template.
         given: the declarations of the constants and data types that the application passed with the source.
     """
@@ -170,6 +171,7 @@ class KernelSpec:
     bindings: tuple[Binding, ...]
     uniforms: tuple[tuple[str, UniformType], ...] = ()
     features: tuple[str, ...] = ()
+    hides_uniforms: bool = False
     source: str = ""
     given: tuple[str, ...] = ()
 

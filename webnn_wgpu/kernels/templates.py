@@ -66,9 +66,13 @@ class _Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
 
 
 @cache
-def environment() -> jinja2.Environment:
-    """Return the template environment, in the syntax of `template_code.SYNTAX`."""
-    return make_environment(TemplateLoader)
+def environment(*, hides_uniforms: bool = False) -> jinja2.Environment:
+    """Return the template environment, in the syntax of `template_code.SYNTAX`.
+
+    Args:
+        hides_uniforms: the variable of this name, which every template and every macro gets. See `KernelSpec`.
+    """
+    return make_environment(TemplateLoader, hides_uniforms=hides_uniforms)
 
 
 def make_environment(
@@ -76,7 +80,9 @@ def make_environment(
 ) -> jinja2.Environment:
     """Return a template environment, with extensions of Jinja and other values of the variables that every template gets."""
     env = _Sandbox(loader=loader(shader_root()), extensions=extensions, **SYNTAX)
-    cast("dict[str, Any]", env.globals).update({"elements": ELEMENTS, "lib": library, **variables})
+    cast("dict[str, Any]", env.globals).update(
+        {"elements": ELEMENTS, "lib": library, "hides_uniforms": False, **variables}
+    )
     return env
 
 
@@ -140,7 +146,7 @@ def render_with_dbg(spec: KernelSpec, folder: str = "ops", env: jinja2.Environme
     Args:
         spec: a kernel with a template.
         folder: the folder of the template below `shaders/`.
-        env: an environment. None is `environment()`.
+        env: an environment. None is `environment`'s for the kernel.
 
     Raises:
         OperationError: Jinja rejects the template. The message names file and line.
@@ -148,7 +154,7 @@ def render_with_dbg(spec: KernelSpec, folder: str = "ops", env: jinja2.Environme
     params: dict[str, Any] = dict(spec.params)
     file = template_file(spec, folder)
     try:
-        template = (env or environment()).get_template(file)
+        template = (env or environment(hides_uniforms=spec.hides_uniforms)).get_template(file)
         return template.render(**params, bindings=spec.bindings, uniforms=spec.uniforms, features=spec.features)
     except jinja2.TemplateError as error:
         raise OperationError(f"template {file} does not render: {_place(error)}{error.message}", got=str(spec)) from error

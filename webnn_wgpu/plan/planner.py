@@ -155,7 +155,8 @@ class _Planner:
 
     def _divided(self, call: KernelCall) -> list[KernelCall]:
         """Return the calls that together replace `call` and bind no more of a value than the device allows."""
-        return divided(call, [self._bound_bytes(operand) for operand in call.operands], self.caps)
+        spec = replace(call.spec, hides_uniforms=self.target.costs.launches.hides_uniforms)
+        return divided(replace(call, spec=spec), [self._bound_bytes(operand) for operand in call.operands], self.caps)
 
     def _bound_bytes(self, operand: Operand) -> int:
         """Return the number of bytes of an operand that a call binds."""
