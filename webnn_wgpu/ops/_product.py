@@ -26,7 +26,7 @@ from ._product_kernel import Addend, ProductKernel, Read, finish
 from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
 
 _OWN_PARAMS = {
-    "subgroup": ("lanes", "rows", "quads", "b_texture", "rest"),
+    "subgroup": ("lanes", "rows", "quads", "b_texture", "rest", "turned"),
     "tiled": ("tile", "parted", "rest", "turned"),
     "gemv": ("tile", "ahead", "subgroups"),
     "plain": ("rows",),
@@ -92,7 +92,9 @@ def product_calls(
         choice = Choice("gemv", "rows so long that a tile's do not fit a binding")
     calls: list[KernelCall] = []
     flattened = math.prod(a.batch) > 1 and not batch
-    if flattened or not _reads_turned(low, choice, a):
+    # Beside a constant, which a texture holds, the subgroup kernel reads rows.
+    beside_constant = choice.variant == "subgroup" and is_constant(low, b.value)
+    if flattened or beside_constant or not _reads_turned(low, choice, a, size, "a"):
         a = replace(a, value=row_major(low, a, "a", calls), transposed=False, shape=(*a.batch, a.rows, a.columns))
     width = _block_width(low, b, size, choice)
     for first in range(0, size.N, width):
@@ -165,11 +167,12 @@ def _block_calls(
     reason += ", b packed in a texture" if packing else ""
     factor_bytes = [math.prod(f.shape) * DATA_TYPES[f.data_type].size_bytes for f in (a, b)]
     parts_at_most = most_parts(low, own, factor_bytes) if block.whole else 1
-    turned_b = _reads_turned(low, choice, b)
+    turned_b = _reads_turned(low, choice, b, own, "b")
     turned = "a" * a.transposed + "b" * turned_b
     tile, parts = _tile(kernel, low, a, own, choice, turned, texture=packing is not None, width=size.N, most=parts_at_most)
-    # Neighboring invocations read neighboring elements of a transposed left factor, one each.
-    kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=K % QUAD == 0 and not a.transposed), a.value)
+    # Neighboring invocations of the tiled kernel read neighboring elements of a transposed left factor, one each.
+    quad = choice.variant == "subgroup" if a.transposed else K % QUAD == 0
+    kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=quad), a.value)
     if packing:
         whole = replace(packing, transposed=b.transposed)
         part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
@@ -211,13 +214,19 @@ def _block_calls(
     return [*calls, replace(call, tiling=tiling)]
 
 
-def _reads_turned(low: Lowering, choice: Choice, factor: Factor) -> bool:
+def _reads_turned(low: Lowering, choice: Choice, factor: Factor, size: ProductSize, side: str) -> bool:
     """Return whether the kernel reads a transposed factor as it is stored, instead of a copy.
 
     Constants are copied at build time. Calls with operands larger than a binding are divided along the rows of both factors.
     """
-    if choice.variant != "tiled" or not factor.transposed or is_constant(low, factor.value):
+    if choice.variant not in ("tiled", "subgroup") or not factor.transposed or is_constant(low, factor.value):
         return False
+    if choice.variant == "subgroup":
+        # Lanes read whole quads: of rows of the left factor, or of steps of the right one.
+        if (size.M if side == "a" else size.K) % QUAD:
+            return False
+        if side == "a" and _subgroup_tile(low, size, choice, texture=False)[0] % QUAD:
+            return False
     return operands_fit(low, [math.prod(factor.shape) * DATA_TYPES[factor.data_type].size_bytes])
 
 
@@ -250,6 +259,7 @@ def _tile(
         rows, quads = _subgroup_tile(low, size, choice, texture=texture)
         lanes = low.caps.subgroup_size
         kernel.params |= {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": texture, "rest": rest_of(size.K, quads)}
+        kernel.params["turned"] = turned
         kernel.features.append("subgroup")
         return (rows, int(lanes * quads * QUAD)), None
     if choice.variant == "tiled":
