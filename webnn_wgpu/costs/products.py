@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .few_rows import MOST_ROWS, RowTile, row_tile
-from .tiles import BLOCK_TILES, HALF_QUADS, PLAIN_ROWS, TALL_ROWS, WIDE_QUADS, BlockTile, block_tile, common_tiles
+from .tiles import BLOCK_TILES, HALF_QUADS, LARGE_TILE, PLAIN_ROWS, TALL_ROWS, WIDE_QUADS, BlockTile, block_tile, common_tiles
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -34,7 +34,8 @@ class SubgroupTimes:
         buffer_ns: loading a quad from a buffer.
         product_ns: multiplying four numbers with a quad, sums included.
         half_share: the share of a quad's time that half a quad takes.
-        worth_tall, worth_halves, worth_wide: the minimum gains of the higher tile, the one of half quads and the wider one.
+        worth_tall, worth_halves, worth_wide, worth_large: the minimum gains of the higher tile, the one of half quads, the wider
+            one, and the largest one, which products without a texture may take.
     """
 
     texture_ns: float
@@ -44,6 +45,7 @@ class SubgroupTimes:
     worth_tall: Worth
     worth_halves: Worth
     worth_wide: Worth
+    worth_large: Worth
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +137,7 @@ class ProductCosts(ABC):
         """Return the rows and the quads of columns per lane of the subgroup kernel's tiles: those that take the least time.
 
         More rows load `b` less often. A common tile is taken unless a higher tile wastes much less, or half a quad does, or
-        a wider one is filled. With `b` in a texture, 16 rows of two quads are faster than 32 of one.
+        a wider one is filled. A large product without a texture takes the largest tile. With `b` in a texture, 16 rows of two quads are faster than 32 of one.
 
         Args:
             size: sizes of the product.
@@ -147,12 +149,13 @@ class ProductCosts(ABC):
         def nanoseconds(tile: tuple[int, float]) -> float:
             return self.tile_nanoseconds(size, *tile, texture=texture)
 
-        best = min(common_tiles(texture=texture), key=nanoseconds)
-        if not texture or best[0] != 16:
-            return best
-        times = self.subgroup
-        rare = [((TALL_ROWS, best[1]), times.worth_tall), *(((16, quads), times.worth_halves) for quads in HALF_QUADS)]
-        rare += [((16, WIDE_QUADS), times.worth_wide)] * wide
+        best, times = min(common_tiles(texture=texture), key=nanoseconds), self.subgroup
+        rare: list[tuple[tuple[int, float], Worth]] = []
+        if not texture:
+            rare = [(LARGE_TILE, times.worth_large)]
+        elif best[0] == 16:
+            rare = [((TALL_ROWS, best[1]), times.worth_tall), *(((16, quads), times.worth_halves) for quads in HALF_QUADS)]
+            rare += [((16, WIDE_QUADS), times.worth_wide)] * wide
         takes = nanoseconds(best)
         worth = [tile for tile, (share, least) in rare if takes - nanoseconds(tile) > max(least, share * takes)]
         return min(worth, key=nanoseconds, default=best)

@@ -136,6 +136,9 @@ three and a sixteenth.
 HALF_QUADS = (2.5, 1.5, 0.5)
 """Quads per lane of tiles that are whole for 16, 48 and 80 columns, of which those of whole quads would waste a part."""
 
+LARGE_TILE = (32, 2)
+"""Rows and quads per lane of the largest tile, for large products without a texture: its loads serve the most products."""
+
 WIDE_QUADS = 3
 """Quads per lane of a wider tile, for results whose columns fill it: its products take the fewest loads."""
 
@@ -148,7 +151,7 @@ def common_tiles(*, texture: bool) -> list[tuple[int, float]]:
 
 def subgroup_tiles(*, texture: bool) -> list[tuple[int, float]]:
     """Return the rows and the quads per lane of all the subgroup kernel's tiles, with `b` in a texture or not."""
-    rare: list[tuple[int, float]] = []
+    rare: list[tuple[int, float]] = [LARGE_TILE]
     if texture:
         rare = [(TALL_ROWS, 2), (TALL_ROWS, 1), *((16, quads) for quads in (WIDE_QUADS, *HALF_QUADS))]
     return rare + common_tiles(texture=texture)
