@@ -320,6 +320,45 @@ def test_transposed_factors_are_read_as_stored(
         check_op(device, "transposedMatmul", inputs, attrs, forced={"matmul": "tiled"})
 
 
+@pytest.mark.parametrize("tile", [*with_tiles("subgroup", texture=False)])
+def test_subgroups_read_transposed_factors_as_stored(device: Device, tile: str) -> None:
+    rng = np.random.default_rng(13)
+    for data_type, left, right, M, K, N, a_transpose, b_transpose in (
+        ("float32", (2, 1), (3,), 36, 20, 41, True, True),
+        ("float32", (), (), 68, 7, 130, True, False),
+        ("float16", (), (2,), 8, 9, 64, True, False),
+        ("float16", (3,), (), 37, 12, 70, False, True),
+        ("float32", (3,), (3,), 100, 128, 13, False, True),
+        ("float32", (), (), 37, 8, 5, True, True),
+        ("float32", (), (), 8, 7, 5, True, True),
+    ):
+        a, b = swap((*left, M, K), a_transpose), swap((*right, K, N), b_transpose)
+        inputs = [whole_numbers(rng, data_type, *shape) for shape in (a, b)]
+        attrs = {"a_transpose": a_transpose, "b_transpose": b_transpose}
+        graph = op_graph("transposedMatmul", inputs, attrs)
+        (operator,) = asked(graph, device.caps)
+        known = Tuning.of(device.caps, {operator: Measured(tile, {tile: 1.0})})
+        *copies, product = make_plan(graph, device.target, tuning=known).dispatches
+        rows = product.spec.param("rows")
+        assert f"{rows}x{product.spec.param('quads')}" == tile.partition(":")[2]
+        # Lanes read whole quads: of the rows of the left factor, or of the steps of the right one.
+        turned = "a" * (a_transpose and M % 4 == 0 and rows % 4 == 0) + "b" * (b_transpose and K % 4 == 0)
+        assert product.spec.param("turned") == turned
+        assert len(copies) == a_transpose + b_transpose - len(turned)
+        actual = run_graph(device, graph, dict(zip("01", inputs, strict=True)), tuning=known)
+        np.testing.assert_array_equal(actual["0"], interpret(graph, dict(zip("01", inputs, strict=True)))["0"])
+
+
+def test_transposed_rows_beside_a_constant_are_copied(device: Device) -> None:
+    rng = np.random.default_rng(14)
+    inputs = [whole_numbers(rng, "float32", *shape) for shape in ((20, 8), (20, 12))]
+    attrs = {"a_transpose": True}
+    graph = op_graph("transposedMatmul", inputs, attrs, constants={1})
+    plan = make_plan(graph, device.target, {"matmul": "subgroup"})
+    assert [d.spec.template for d in plan.dispatches] == ["strided", "matmul.subgroup"]
+    check_op(device, "transposedMatmul", inputs, attrs, constants={1}, forced={"matmul": "subgroup"})
+
+
 def test_rows_of_transposed_matrices_are_copied_for_a_single_right_factor(device: Device) -> None:
     rng = np.random.default_rng(12)
     inputs = [whole_numbers(rng, "float32", *shape) for shape in ((3, 20, 7), (20, 9))]

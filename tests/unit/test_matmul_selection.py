@@ -108,7 +108,9 @@ def test_only_the_subgroup_variant_needs_a_feature() -> None:
     ("size", "texture", "tile"),
     [
         (ProductSize(128, 384, 384), True, (16, 2)),
-        (ProductSize(128, 384, 384), False, (32, 1)),
+        (ProductSize(128, 384, 384), False, (32, 2)),
+        (ProductSize(128, 96, 384), False, (32, 1)),
+        (ProductSize(64, 64, 64), False, (32, 1)),
         (ProductSize(128, 32, 128, 12), False, (32, 1)),
         (ProductSize(1, 768, 3072), True, (1, 2)),
         (ProductSize(7, 64, 64), True, (8, 2)),
@@ -297,7 +299,7 @@ def test_sizes_are_not_part_of_the_shader() -> None:
         assert len(specs) == 1
 
 
-def test_transposed_factors_are_read_as_they_are_stored_on_gpus_and_copied_once_elsewhere() -> None:
+def test_transposed_factors_are_read_as_they_are_stored_or_copied_once() -> None:
     caps = caps_of("nvidia")
     attrs = {"a_transpose": True, "b_transpose": True}
     (product,) = lower("gemm", ((8, 32), (16, 8), None), caps, attrs)
@@ -306,7 +308,10 @@ def test_transposed_factors_are_read_as_they_are_stored_on_gpus_and_copied_once_
     (product,) = lower("gemm", ((8, 32), (16, 8), None), caps, attrs, constants={1})
     assert product.spec.param("turned") == "a"
     assert product.operands[:2] == (0, Packed(1, Transposed()))
-    first, second, product = lower("gemm", ((8, 32), (16, 8), None), caps_of("lavapipe"), attrs)
+    (product,) = lower("gemm", ((8, 32), (16, 8), None), caps_of("lavapipe"), attrs)
+    assert product.spec.param("turned") == "ab"
+    assert product.operands[:2] == (0, 1)
+    first, second, product = lower("gemm", ((8, 32), (16, 8), None), caps_of("lavapipe"), attrs, forced={"gemm": "plain"})
     assert [call.reason for call in (first, second)] == ["a transposed", "b transposed"]
     assert product.operands[:2] == (Temp("a", 1024), Temp("b", 512))
     (product,) = lower("gemm", ((8, 32), (16, 8), None), caps_of("lavapipe"), attrs, constants={0, 1})
