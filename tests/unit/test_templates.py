@@ -4,15 +4,21 @@ import re
 from pathlib import Path
 
 import jinja2
+import numpy as np
 import pytest
 
 from tests.shaders import free_variables
+from tests.support import Sketch
+from tests.unit.plans import caps_of
 from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.costs import Target
 from webnn_wgpu.kernels import templates
 from webnn_wgpu.kernels.element import ELEMENTS, bits_of, padded_bytes
 from webnn_wgpu.kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
 from webnn_wgpu.kernels.templates import environment, library, render, shader_root
 from webnn_wgpu.ops import OPS
+from webnn_wgpu.passes import run_passes
+from webnn_wgpu.plan import make_plan
 
 DECLARED = {t.name: t for op in OPS.values() for t in op.templates}
 LIBRARY = sorted(path.stem for path in (shader_root() / "lib" / "math").glob("*.wgsl"))
@@ -155,3 +161,19 @@ def test_elements() -> None:
     assert [bits_of(t) for t in ("float32", "float16", "int64", "uint8")] == ["bits32", "bits16", "bits64", "bits8"]
     assert all(ELEMENTS[bits_of(t)].feature == "" for t in ("float16", "int64", "uint64"))
     assert [padded_bytes(n) for n in (1, 32, 33)] == [32, 32, 64]
+
+
+def test_uniforms_are_hidden_from_drivers_that_compile_for_their_values() -> None:
+    s = Sketch()
+    a, b = (s.input(np.zeros((40, 64, 64), np.float32)) for _ in range(2))
+    graph = s.graph(s.apply("elu", s.apply("matmul", a, b), alpha=0.5))
+    for record, hides in (("lavapipe", True), ("nvidia", False)):
+        target = Target.of(caps_of(record))
+        for dispatch in make_plan(run_passes(graph, target)[0], target).dispatches:
+            assert dispatch.spec.hides_uniforms == hides
+            text = render(dispatch.spec)
+            assert ("hidden_params(wgs.z - 1u)" in text) == hides
+            # In `z`, all grids have one workgroup.
+            assert dispatch.grid[2] == 1
+            hidden = re.findall(r"given_params\.(\w+) \^ zero", text)
+            assert hidden == [name for name, type_ in dispatch.spec.uniforms if hides and type_ == "u32"]

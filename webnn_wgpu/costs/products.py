@@ -34,8 +34,8 @@ class SubgroupTimes:
         buffer_ns: loading a quad from a buffer.
         product_ns: multiplying four numbers with a quad, sums included.
         half_share: the share of a quad's time that half a quad takes.
-        worth_tall, worth_halves, worth_wide, worth_large: the minimum gains of the higher tile, the one of half quads, the wider
-            one, and the largest one, which products without a texture may take.
+        worth_tall, worth_halves, worth_wide: the minimum gains of the higher tile, the one of half quads and the wider one.
+        worth_large: the minimum gain of the largest tile, which products without a texture may take.
     """
 
     texture_ns: float
@@ -136,8 +136,9 @@ class ProductCosts(ABC):
     def subgroup_tile(self, size: ProductSize, *, texture: bool, wide: bool = False) -> tuple[int, float]:
         """Return the rows and the quads of columns per lane of the subgroup kernel's tiles: those that take the least time.
 
-        More rows load `b` less often. A common tile is taken unless a higher tile wastes much less, or half a quad does, or
-        a wider one is filled. A large product without a texture takes the largest tile. With `b` in a texture, 16 rows of two quads are faster than 32 of one.
+        More rows load `b` less often. A common tile is taken unless a higher tile wastes much less, or half a quad does, or a
+        wider one is filled. A large product without a texture takes the largest tile. With `b` in a texture, 16 rows of two
+        quads are faster than 32 of one.
 
         Args:
             size: sizes of the product.

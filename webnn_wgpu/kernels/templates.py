@@ -80,9 +80,7 @@ def make_environment(
 ) -> jinja2.Environment:
     """Return a template environment, with extensions of Jinja and other values of the variables that every template gets."""
     env = _Sandbox(loader=loader(shader_root()), extensions=extensions, **SYNTAX)
-    cast("dict[str, Any]", env.globals).update(
-        {"elements": ELEMENTS, "lib": library, "hides_uniforms": False, **variables}
-    )
+    cast("dict[str, Any]", env.globals).update({"elements": ELEMENTS, "lib": library, "hides_uniforms": False, **variables})
     return env
 
 
