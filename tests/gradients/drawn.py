@@ -35,18 +35,18 @@ OPERATORS = sorted(name for name in DRAWERS if OPS[name].gradient is not None an
 
 
 def differentiable_graph(
-    seed: str, operators: Sequence[str] = OPERATORS, calls: tuple[int, int] = (4, 9)
+    seed: str, operators: Sequence[str] = OPERATORS, calls: tuple[int, int] = (4, 9), data_type: str = "float32"
 ) -> tuple[Graph, dict[str, Array]] | None:
-    """Return the graph of a seed and what to feed it.
+    """Return the graph of a seed, of a data type above all, and what to feed it.
 
-    None stands for a graph without a float input or output, with an operator that has no slope, with infinities and NaN, or
+    None stands for a graph without an input of floats, without an output of the data type, with an operator that has no slope, with infinities and NaN, or
     with numbers of other sizes.
     """
-    graph, feeds = draw_graph(Seeded(seed), operators, ("float32",), calls)
+    graph, feeds = draw_graph(Seeded(seed), operators, (data_type,), calls)
     given = any(array.dtype.kind == "f" for array in feeds.values())
     sizes = (np.abs(array[array != 0]) for array in (*feeds.values(), *graph.constants.values()) if array.dtype.kind == "f")
     given = given and all(np.all((size >= SMALLEST) & (size <= LARGEST)) for size in sizes)
-    made = any(graph.values[value].type.data_type == "float32" for value in graph.outputs.values())
+    made = any(graph.values[value].type.data_type == data_type for value in graph.outputs.values())
     if any(node.op in LEFT_OUT for node in graph.nodes) or not given or not made:
         return None
     with np.errstate(all="ignore"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,6 +95,15 @@ def test_updates_that_others_overwrite_have_no_gradient(reference: wn.MLContext)
 def test_roundings_to_smaller_floats_pass_the_gradient_straight_through(reference: wn.MLContext, name: str) -> None:
     (found,) = gradients(reference, lambda b, x: getattr(b.ext, name)(x), [1.1, -2.3])
     assert found.tolist() == [1, 1]
+
+
+def test_the_gradient_of_gelu_has_its_digits_far_below_0(reference: wn.MLContext) -> None:
+    x = np.linspace(-12, 6, 200, dtype=np.float32)
+    (found,) = gradients(reference, lambda b, x: b.gelu(x), x)
+    wide = x.astype(np.float64)
+    cumulated = np.array([0.5 * math.erfc(-each / math.sqrt(2)) for each in wide])
+    expected = cumulated + wide * np.exp(-(wide**2) / 2) / math.sqrt(2 * math.pi)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 # Paths ----------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ..interfaces.gradient import GradientCall, GradientRule, GradientTerm
-from .elementwise import of_one, of_two
+from .elementwise import in_float32, of_one, of_two
 
 
 def _clamp(call: GradientCall) -> Sequence[GradientTerm]:
@@ -32,7 +32,9 @@ def _elu(call: GradientCall) -> Sequence[GradientTerm]:
 
 
 def _gelu(g: GradientTerm, x: GradientTerm, y: GradientTerm) -> GradientTerm:
-    cumulated = 0.5 * (1 + (math.sqrt(0.5) * x).apply("erf"))
+    # Far below 0, 1 + erf(x / sqrt(2)) has no digits left, but gelu(x) / x has.
+    below = x.compared("lesser", -1.0)
+    cumulated = (y / x.where(below, -1.0)).where(below, 0.5 * (1 + (math.sqrt(0.5) * x).apply("erf")))
     density = 1 / math.sqrt(2 * math.pi) * (-0.5 * x.square()).apply("exp")
     return g * (cumulated + x * density)
 
@@ -68,7 +70,7 @@ def _prelu(g: GradientTerm, x: GradientTerm, slope: GradientTerm, y: GradientTer
 
 CLAMP: GradientRule = _clamp
 ELU: GradientRule = _elu
-GELU = of_one(_gelu)
+GELU = of_one(in_float32(_gelu))
 HARD_SIGMOID: GradientRule = _hard_sigmoid
 HARD_SWISH = of_one(_hard_swish)
 LEAKY_RELU: GradientRule = _leaky_relu

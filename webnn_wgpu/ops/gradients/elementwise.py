@@ -36,6 +36,15 @@ def of_two(
     return rule
 
 
+def in_float32(derivative: Callable[..., GradientTerm]) -> Callable[..., GradientTerm]:
+    """Return a derivative that is computed in float32 and rounded once: float16 would round its constants and its parts."""
+
+    def wide(g: GradientTerm, *others: GradientTerm) -> GradientTerm:
+        return derivative(*(term.cast("float32") for term in (g, *others))).cast(g.type.data_type)
+
+    return wide
+
+
 def signs(x: GradientTerm) -> GradientTerm:
     """Return 1, 0 or -1 for each element, by comparisons, so that the derivative of the result is 0."""
     positive, negative = x.compared("greater", 0.0), x.compared("lesser", 0.0)
@@ -78,7 +87,7 @@ def _cast(call: GradientCall) -> Sequence[GradientTerm | None]:
 
 ABS = of_one(lambda g, x, y: g * signs(x))
 COS = of_one(lambda g, x, y: -(g * x.apply("sin")))
-ERF = of_one(lambda g, x, y: g * (2 / math.sqrt(math.pi) * (-x.square()).apply("exp")))
+ERF = of_one(in_float32(lambda g, x, y: g * (2 / math.sqrt(math.pi) * (-x.square()).apply("exp"))))
 EXP = of_one(lambda g, x, y: g * y)
 LOG = of_one(lambda g, x, y: g / x)
 NEG = of_one(lambda g, x, y: -g)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..interfaces.gradient import GradientCall, GradientTerm
+from .elementwise import in_float32
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,8 @@ def average(call: GradientCall) -> Sequence[GradientTerm]:
     rows, columns = (((places := windows.positions(axis)) >= 0) & (places < windows.inputs[axis]) for axis in (0, 1))
     counts = rows.sum(1)[:, None] * columns.sum(1)
     shape = (1, 1, *counts.shape) if call.attrs["layout"] == "nchw" else (1, *counts.shape, 1)
-    shares = (1 / np.maximum(counts, 1)).astype(call.x.type.numpy).reshape(shape)
-    return (windows.spread(call.gradient * call.constant(shares)),)
+    shares = call.constant((1 / np.maximum(counts, 1)).astype(np.float32).reshape(shape))
+    return (windows.spread(in_float32(lambda g: g * shares)(call.gradient)),)
 
 
 def l2(call: GradientCall) -> Sequence[GradientTerm]:

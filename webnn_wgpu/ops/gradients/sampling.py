@@ -17,9 +17,11 @@ def resample2d(call: GradientCall) -> Sequence[GradientTerm]:
     for axis, size in zip(axes, call.attrs["sizes"], strict=True):
         matrix = interpolation(call.x.shape[axis], size, call.attrs["mode"])
         shape = (*g.shape[:axis], matrix.shape[1], *g.shape[axis + 1 :])
-        transposed = call.constant(np.ascontiguousarray(matrix.T, call.x.type.numpy))
+        if not np.array_equal(matrix.astype(g.type.numpy), matrix.astype(np.float32)):
+            g = g.cast("float32")  # float16 would round the factors, such as thirds
+        transposed = call.constant(np.ascontiguousarray(matrix.T, g.type.numpy))
         g = transposed.apply("matmul", g.around(axis)).reshaped(shape)
-    return (g,)
+    return (g.cast(call.x.type.data_type),)
 
 
 def interpolation(size: int, output: int, mode: str) -> Array:
