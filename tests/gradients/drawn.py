@@ -27,9 +27,9 @@ LEFT_OUT = {
     *(op.name for op in OPS.values() if op.family is Family.RECURRENT),  # whose references round to float32
 }
 
-SMALLEST, LARGEST = 1e-15, 1e6
-"""The sizes of inputs and constants, besides 0. The squares of smaller ones are 0 in float32. The rounding of larger ones is
-greater than differences."""
+SMALLEST, LARGEST = 2.0**-63, 1e6
+"""The sizes of inputs and constants, besides 0. The squares of smaller ones are no normal float32. Float64 rounds larger ones
+by more than 1e-10, which is 1e-4 of a difference over 1e-6."""
 
 OPERATORS = sorted(name for name in DRAWERS if OPS[name].gradient is not None and name not in LEFT_OUT)
 
@@ -39,8 +39,8 @@ def differentiable_graph(
 ) -> tuple[Graph, dict[str, Array]] | None:
     """Return the graph of a seed, of a data type above all, and what to feed it.
 
-    None stands for a graph without an input of floats, without an output of the data type, with an operator that has no slope, with infinities and NaN, or
-    with numbers of other sizes.
+    None stands for a graph without an input of floats, without an output of the data type, with an operator that has no
+    slope, with infinities and NaN, or with numbers of other sizes.
     """
     graph, feeds = draw_graph(Seeded(seed), operators, (data_type,), calls)
     given = any(array.dtype.kind == "f" for array in feeds.values())

@@ -1,0 +1,113 @@
+"""How far roundings may move the outputs of a graph: what a device may differ by from the graph in float64.
+
+Each operator promises how far its results are from exact ones for the same operands. Errors of operands go through the
+operators behind them, which may amplify them without bound: a division by a difference, a comparison of equal numbers. So the
+whole graph runs several times in float64, and each result moves at random by up to what its operator promises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tests.random_graphs.check import evaluated
+from webnn_wgpu.accuracy.bounds import bounds
+from webnn_wgpu.core.data_types import FLOATS
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.ops.interfaces.bounds import EXACT, SMALLEST
+from webnn_wgpu.testing.gradients import in_float64
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webnn_wgpu.ir.graph import Array, Graph, Node
+
+SAMPLES = 4
+
+
+@dataclass(frozen=True)
+class Roundings:
+    """The outputs of a graph in float64.
+
+    Attributes:
+        exact: the outputs without roundings.
+        moved: the outputs of each run with roundings.
+    """
+
+    exact: Mapping[str, Array]
+    moved: Sequence[Mapping[str, Array]]
+
+    @property
+    def finite(self) -> bool:
+        """Whether no output is infinite or NaN."""
+        return all(np.isfinite(array.astype(np.float64)).all() for each in (self.exact, *self.moved) for array in each.values())
+
+    def allowed(self, name: str) -> float:
+        """Return how far an element of an output may be off: twice the most that a run moved one.
+
+        The largest of four uniform numbers in [-1, 1] is below a half in 1 of 16 cases only, and errors of a device are a
+        fraction of what its operators promise.
+        """
+        return 2 * max(distance(each[name], self.exact[name]) for each in self.moved) + SMALLEST
+
+
+def distance(one: Array, other: Array | float) -> float:
+    """Return the largest absolute difference of two elements, or 0 if there are none."""
+    return float(np.max(np.abs(one.astype(np.float64) - other), initial=0.0))
+
+
+def roundings(graph: Graph, feeds: Mapping[str, Array]) -> Roundings | None:
+    """Run a graph in float64, without roundings and with some. None means that an operator has operands beyond any promise."""
+    wide = in_float64(graph)
+    given = {value: _wide(feeds[name]) for name, value in graph.inputs.items()}
+    runs: list[dict[int, Array]] = [{**wide.constants, **given} for _ in range(1 + SAMPLES)]
+    exact, *moved = runs
+    rngs = [np.random.default_rng(i) for i in range(SAMPLES)]
+    for node, narrow in zip(wide.nodes, graph.nodes, strict=True):
+        results = evaluated(wide, node, _operands(node, exact))
+        off = _promised(graph, narrow, exact, results)
+        if off is None:
+            return None
+        exact.update(zip(node.outputs, results, strict=True))
+        for run, rng in zip(moved, rngs, strict=True):
+            found = evaluated(wide, node, _operands(node, run))
+            run.update(
+                (output, array + bound * rng.uniform(-1, 1, array.shape) if array.dtype.kind == "f" else array)
+                for output, array, bound in zip(node.outputs, found, off, strict=True)
+            )
+    named = [{name: run[value] for name, value in graph.outputs.items()} for run in runs]
+    return Roundings(named[0], named[1:])
+
+
+def _promised(graph: Graph, node: Node, values: Mapping[int, Array], results: Sequence[Array]) -> list[Array] | None:
+    """Return how far each result of a node may be from the exact one: its operator's bound, and the rounding to its type."""
+    types = [graph.type(value) for value in node.outputs]
+    operands = [None if value is None else values[value].astype(graph.type(value).numpy) for value in node.inputs]
+    with np.errstate(all="ignore"):
+        expected = [array.astype(type_.numpy) for array, type_ in zip(results, types, strict=True)]
+    off = bounds(graph, node, operands, expected)
+    if off is None:
+        return None
+    found: list[Array] = []
+    for type_, array, bound in zip(types, results, off, strict=True):
+        if type_.data_type not in FLOATS:
+            found.append(bound)
+            continue
+        # Results that are elements of operands have no rounding of their own, but a cast to a smaller type has.
+        rounds = OPS[node.op].bounds is not EXACT or node.op == "cast"
+        size = np.where(np.isfinite(array), np.abs(array), 0)
+        more = bound + (size * float(np.finfo(type_.numpy).eps) / 2 if rounds else 0)
+        # Zeros stay: devices take what is smaller for 0. So do the ends of a hard sigmoid, where its gradient has corners.
+        stays = (array == 0) & (more < SMALLEST) | ((node.op == "hardSigmoid") & ((array == 0) | (array == 1)))
+        found.append(np.where(stays, 0.0, more))
+    return found
+
+
+def _operands(node: Node, values: Mapping[int, Array]) -> list[Array | None]:
+    return [None if value is None else values[value] for value in node.inputs]
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
