@@ -151,7 +151,7 @@ def trained(case: Case, context: wn.MLContext, reference: wn.MLContext, path: Pa
             losses = [step(case.batch)["loss"], wanted(case.batch)["loss"]]
             ran = roundings_of(wanted, case.batch, before)
             if ran is None or not ran.finite:
-                tally["steps that leave the range of a function"] += 1
+                tally["steps beyond any promise" if ran is None else "steps that leave the range of a function"] += 1
                 continue
             both = [{"loss": np.float32([loss]), **tensors_of(each)} for loss, each in zip(losses, (step, wanted), strict=True)]
             decided = [decided_by_roundings(ran, before, found) for found in both]
@@ -226,7 +226,7 @@ def compare_onnx(
     """
     ran = roundings(graph.source, feeds)
     if ran is None or not ran.finite:
-        tally["files that leave the range of a function"] += 1
+        tally["files beyond any promise" if ran is None else "files that leave the range of a function"] += 1
         return
     if all(distance(result, ran.exact[name]) <= ran.allowed(name) for name, result in results.items()):
         return
@@ -285,10 +285,16 @@ def test_random_graphs_are_differentiated_trained_and_saved(
     print(f"{dict(tally)}, {len(failures)} failures, {grown >> 20} MiB more memory, seed {SEED}", flush=True)
     assert not failures, "\n".join(failures)
     assert tally["graphs"] >= 20
-    assert tally["gradients that differences cannot tell"] <= 1 + tally["graphs"] / 100
-    assert tally["steps that roundings decide"] <= 1 + tally["steps"] / 100
-    assert tally["steps that leave the range of a function"] <= 1 + tally["steps"] / 100
-    assert tally["files that leave the range of a function"] <= 1 + tally["onnx files"] / 100
-    assert tally["onnx files that the host rounds elsewhere"] <= 1 + tally["onnx files"] / 100
-    assert tally["onnx files that round elsewhere"] < tally["onnx files"] / 10
+    # What is not compared is rare: of some graphs of each hundred, operands are beyond 1e18, where sums may overflow.
+    for each, all_, share in (
+        ("gradients that differences cannot tell", "graphs", 0.01),
+        ("steps that roundings decide", "steps", 0.01),
+        ("steps that leave the range of a function", "steps", 0.01),
+        ("steps beyond any promise", "steps", 0.05),
+        ("files that leave the range of a function", "onnx files", 0.01),
+        ("files beyond any promise", "onnx files", 0.05),
+        ("onnx files that the host rounds elsewhere", "onnx files", 0.01),
+        ("onnx files that round elsewhere", "onnx files", 0.02),
+    ):
+        assert tally[each] <= 2 * STEPS + share * tally[all_], f"{each}: {tally[each]} of {tally[all_]}"
     assert grown < GROWTH
