@@ -51,10 +51,27 @@ def resampled(b: wn.MLGraphBuilder, x: wn.MLOperand, f: wn.MLOperand, scale: wn.
     return b.reduce_l2(b.tanh(b.instance_normalization(up, scale=scale)))
 
 
+def rectified(
+    b: wn.MLGraphBuilder, x: wn.MLOperand, f: wn.MLOperand, slope: wn.MLOperand, divisor: wn.MLOperand
+) -> wn.MLOperand:
+    """The loss of rectifiers, of pools whose windows overlap or leave elements out, and of quotients."""
+    wide = b.hard_swish(b.linear(b.conv2d(x, f), alpha=4))
+    pools = [
+        b.max_pool2d(b.prelu(wide, slope), window_dimensions=[3, 2], strides=[2, 1], padding=[1, 0, 0, 1]),
+        b.average_pool2d(b.leaky_relu(wide, alpha=0.3), window_dimensions=[2, 2], strides=[3, 3]),
+        b.l2_pool2d(b.elu(wide), window_dimensions=[2, 3], dilations=[2, 1]),
+    ]
+    loss = b.reduce_mean(b.relu(b.div(wide, b.add(b.softplus(divisor), b.constant("float32", 0.5)))))
+    for pool in pools:
+        loss = b.add(loss, b.reduce_mean(b.erf(b.mul(pool, pool))))
+    return loss
+
+
 NETWORKS: Mapping[str, tuple[Callable[..., wn.MLOperand], Sequence[tuple[int, ...]]]] = {
     "classifier": (classifier, [(2, 8, 8, 3), (4, 3, 3, 3), (8, 3, 3, 4), (8, 5)]),
     "transformer": (transformer, [(6, 8), (8, 8), (8, 8), (8, 8), (8,)]),
     "recurrent": (recurrent, [(4, 2, 3), (2, 15, 3), (2, 15, 5)]),
+    "rectifiers": (rectified, [(2, 3, 9, 8), (4, 3, 3, 3), (4, 1, 1), (1, 4, 7, 6)]),
     "decoder": (resampled, [(1, 4, 3, 3), (4, 3, 3, 3), (6,)]),
 }
 
