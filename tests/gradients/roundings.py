@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from webnn_wgpu.ir.graph import Array, Graph, Node
 
-SAMPLES = 4
+SAMPLES = 8
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Roundings:
     def allowed(self, name: str) -> float:
         """Return how far an element of an output may be off: twice the most that a run moved one.
 
-        The largest of four uniform numbers in [-1, 1] is below a half in 1 of 16 cases only, and errors of a device are a
-        fraction of what its operators promise.
+        A run moves results by half of what operators promise or more. So twice that is no less than what one rounding can do,
+        or two that add up, unless they cancel in all runs, which has a probability of 1 in 256.
         """
         return 2 * max(distance(each[name], self.exact[name]) for each in self.moved) + SMALLEST
 
@@ -74,7 +74,7 @@ def roundings(graph: Graph, feeds: Mapping[str, Array]) -> Roundings | None:
         for run, rng in zip(moved, rngs, strict=True):
             found = evaluated(wide, node, _operands(node, run))
             run.update(
-                (output, array + bound * rng.uniform(-1, 1, array.shape) if array.dtype.kind == "f" else array)
+                (output, array + bound * _signed(rng, array.shape) if array.dtype.kind == "f" else array)
                 for output, array, bound in zip(node.outputs, found, off, strict=True)
             )
     named = [{name: run[value] for name, value in graph.outputs.items()} for run in runs]
@@ -103,6 +103,11 @@ def _promised(graph: Graph, node: Node, values: Mapping[int, Array], results: Se
         stays = (array == 0) & (more < SMALLEST) | ((node.op == "hardSigmoid") & ((array == 0) | (array == 1)))
         found.append(np.where(stays, 0.0, more))
     return found
+
+
+def _signed(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Return random numbers of sizes between a half and 1."""
+    return rng.choice((-1.0, 1.0), shape) * rng.uniform(0.5, 1, shape)
 
 
 def _operands(node: Node, values: Mapping[int, Array]) -> list[Array | None]:

@@ -57,8 +57,8 @@ def rectified(
     """The loss of rectifiers, of pools whose windows overlap or leave elements out, and of quotients."""
     wide = b.hard_swish(b.linear(b.conv2d(x, f), alpha=4))
     pools = [
-        b.max_pool2d(b.prelu(wide, slope), window_dimensions=[3, 2], strides=[2, 1], padding=[1, 0, 0, 1]),
-        b.average_pool2d(b.leaky_relu(wide, alpha=0.3), window_dimensions=[2, 2], strides=[3, 3]),
+        b.max_pool2d(b.leaky_relu(wide, alpha=0.3), window_dimensions=[3, 2], strides=[2, 1], padding=[1, 0, 0, 1]),
+        b.average_pool2d(b.prelu(wide, slope), window_dimensions=[2, 2], strides=[3, 3]),
         b.l2_pool2d(b.elu(wide), window_dimensions=[2, 3], dilations=[2, 1]),
     ]
     loss = b.reduce_mean(b.relu(b.div(wide, b.add(b.softplus(divisor), b.constant("float32", 0.5)))))
