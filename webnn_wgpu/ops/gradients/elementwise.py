@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from ...core.data_types import FLOATS
 from ..interfaces.gradient import GradientCall, GradientRule, GradientTerm
 
+Derivative: TypeAlias = Callable[[GradientTerm, GradientTerm, GradientTerm], GradientTerm]
+"""Returns the gradient of an operator's only operand from the result's gradient, the operand and the result."""
 
-def of_one(derivative: Callable[[GradientTerm, GradientTerm, GradientTerm], GradientTerm]) -> GradientRule:
-    """Return the rule of an operator of one operand.
 
-    Args:
-        derivative: returns the operand's gradient from the result's gradient, the operand and the result.
-    """
+def of_one(derivative: Derivative) -> GradientRule:
+    """Return the rule of an operator of one operand."""
     return lambda call: (derivative(call.gradient, call.x, call.y),)
 
 
@@ -36,11 +36,11 @@ def of_two(
     return rule
 
 
-def in_float32(derivative: Callable[..., GradientTerm]) -> Callable[..., GradientTerm]:
+def in_float32(derivative: Derivative) -> Derivative:
     """Return a derivative that is computed in float32 and rounded once: float16 would round its constants and its parts."""
 
-    def wide(g: GradientTerm, *others: GradientTerm) -> GradientTerm:
-        return derivative(*(term.cast("float32") for term in (g, *others))).cast(g.type.data_type)
+    def wide(g: GradientTerm, x: GradientTerm, y: GradientTerm) -> GradientTerm:
+        return derivative(*(term.cast("float32") for term in (g, x, y))).cast(g.type.data_type)
 
     return wide
 

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..interfaces.gradient import GradientCall, GradientTerm
-from .elementwise import in_float32
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def average(call: GradientCall) -> Sequence[GradientTerm]:
     counts = rows.sum(1)[:, None] * columns.sum(1)
     shape = (1, 1, *counts.shape) if call.attrs["layout"] == "nchw" else (1, *counts.shape, 1)
     shares = call.constant((1 / np.maximum(counts, 1)).astype(np.float32).reshape(shape))
-    return (windows.spread(in_float32(lambda g: g * shares)(call.gradient)),)
+    return (windows.spread((call.gradient.cast("float32") * shares).cast(call.x.type.data_type)),)
 
 
 def l2(call: GradientCall) -> Sequence[GradientTerm]:

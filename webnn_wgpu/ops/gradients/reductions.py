@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from ..interfaces.gradient import GradientCall, GradientRule, GradientTerm
-from .elementwise import in_float32, signs
+from .elementwise import signs
 
 
 def _reduction(
@@ -86,7 +86,7 @@ L2 = _reduction(lambda g, x, y, axes: x * (g / _nonzero(y)))
 LOG_SUM = _reduction(lambda g, x, y, axes: g * (-y).apply("exp"))
 LOG_SUM_EXP = _reduction(lambda g, x, y, axes: g * (x - y).apply("exp"))
 EXTREMUM = _reduction(_extremum)
-MEAN = _reduction(lambda g, x, y, axes: in_float32(lambda g: 1 / _count(x, axes) * g)(g))
+MEAN = _reduction(lambda g, x, y, axes: (1 / _count(x, axes) * g.cast("float32")).cast(g.type.data_type))
 PRODUCT = _reduction(_product)
 SUM = _reduction(lambda g, x, y, axes: g)
 SUM_SQUARE = _reduction(lambda g, x, y, axes: 2 * x * g)
