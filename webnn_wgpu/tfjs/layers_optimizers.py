@@ -72,7 +72,10 @@ class TfjsAdamax(Adamax):
 
 @dataclass(frozen=True, kw_only=True)
 class TfjsRMSProp(RMSProp):
-    """RMSProp that adds epsilon below the root, and whose velocity has the learning rate in it."""
+    """RMSProp that adds epsilon below the root, and whose velocity has the learning rate in it.
+
+    TensorFlow.js takes epsilon from a centered variance, so that small gradients become NaN. Here it is added as well.
+    """
 
     def update(
         self, parameter: Quantity, gradient: Quantity, state: Mapping[str, Quantity], scalars: Mapping[str, Quantity]

@@ -1,34 +1,43 @@
-"""Optimizers: TensorFlow.js's namespace `train`."""
+"""Optimizers of variables: TensorFlow.js's namespace `train`. Their rules are those of layers models."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from webnn_wgpu.eager import Tensor, Variable, ops
+from webnn_wgpu import MLGraphBuilder, MLOperand
+from webnn_wgpu.eager import Tensor, Variable, apply, tensor
 from webnn_wgpu.eager.engine import Engine
+from webnn_wgpu.train import SGD, Adam, Quantity
+from webnn_wgpu.train import Optimizer as Rule
 
 from .autodiff import VariableGrads, variable_grads
+from .layers_optimizers import EPSILON, TfjsAdadelta, TfjsAdagrad, TfjsAdamax, TfjsRMSProp
 from .variables import variables_of
 
-_EPSILON = 1e-7
 
-
-class Optimizer(ABC):
-    """A rule by which variables follow their gradients.
+class Optimizer:
+    """Changes variables by their gradients, as a rule of `webnn_wgpu.train` says.
 
     Args:
-        learning_rate: the learning rate, which may change between steps.
-
-    Attributes:
-        learning_rate: the learning rate.
+        rule: the rule.
     """
 
-    def __init__(self, learning_rate: float) -> None:
-        self.learning_rate = learning_rate
+    def __init__(self, rule: Rule) -> None:
+        self._rule, self._steps = rule, 0
         self._states: dict[tuple[str, str], Variable] = {}
+
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate, which may change between steps."""
+        rate = self._rule.learning_rate
+        return rate(self._steps + 1) if callable(rate) else rate
+
+    @learning_rate.setter
+    def learning_rate(self, rate: float) -> None:
+        self._rule = replace(self._rule, learning_rate=rate)
 
     def minimize(
         self, f: Callable[[], Tensor], return_cost: bool = False, var_list: Sequence[Variable] | None = None
@@ -66,9 +75,10 @@ class Optimizer(ABC):
         Args:
             variable_gradients: the gradients by the names of the variables.
         """
+        self._steps += 1
+        factors = self._rule.scalars(self._steps)
         for variable, gradient in zip(variables_of(variable_gradients), variable_gradients.values(), strict=True):
-            variable.assign(self._updated(variable, gradient))
-        self._advance()
+            self._change(variable, gradient, factors)
 
     def dispose(self) -> None:
         """Free the states of the variables."""
@@ -76,192 +86,47 @@ class Optimizer(ABC):
             state.dispose()
         self._states.clear()
 
-    def _state(self, slot: str, variable: Variable, initial: float = 0.0) -> Variable:
+    def _state(self, slot: str, variable: Variable) -> Variable:
         """Return a state of a variable."""
         found = self._states.get((slot, variable.name))
         if found is None:
-            first = np.full(variable.shape, initial, np.float32)
+            first = np.zeros(variable.shape, np.float32)
             found = self._states[slot, variable.name] = Variable(first, trainable=False, context=variable.context)
         return found
 
-    def _advance(self) -> None:  # noqa: B027 - most rules count no steps
-        """Count a step."""
+    def _change(self, variable: Variable, gradient: Tensor, factors: Mapping[str, float]) -> None:
+        """Give a variable and its states their next values."""
+        rule, slots = replace(self._rule, learning_rate=0.0), self._rule.slots
 
-    @abstractmethod
-    def _updated(self, variable: Variable, gradient: Tensor) -> Tensor:
-        """Return the next value of a variable."""
+        def update(b: MLGraphBuilder, *operands: MLOperand) -> list[MLOperand]:
+            parameter, slope, *others = (Quantity(b, operand) for operand in operands)
+            states = dict(zip(slots, others, strict=False))
+            scalars = dict(zip(factors, others[len(slots) :], strict=True))
+            after, changed = rule.update(parameter, slope, states, scalars)
+            return [after.operand, *(changed[slot].operand for slot in slots)]
 
-
-class SGDOptimizer(Optimizer):
-    """Gradient descent."""
-
-    def _updated(self, variable: Variable, gradient: Tensor) -> Tensor:
-        return gradient * -self.learning_rate + variable
-
-
-class MomentumOptimizer(Optimizer):
-    """Gradient descent with momentum.
-
-    Args:
-        learning_rate: the learning rate.
-        momentum: the share of the step before.
-        use_nesterov: whether gradients count as if the step had been made.
-    """
-
-    def __init__(self, learning_rate: float, momentum: float, use_nesterov: bool = False) -> None:
-        super().__init__(learning_rate)
-        self._momentum, self._nesterov = momentum, use_nesterov
-
-    def _updated(self, variable: Variable, gradient: Tensor) -> Tensor:
-        state = self._state("momentum", variable)
-        moved = state.assign(state * self._momentum + gradient)
-        step = gradient + moved * self._momentum if self._nesterov else moved
-        return step * -self.learning_rate + variable
+        states = [self._state(slot, variable) for slot in slots]
+        scalars = [tensor(factor, "float32", context=variable.context) for factor in factors.values()]
+        # The learning rate is among the factors, so that another one changes no graph.
+        found = apply(update, variable, gradient, *states, *scalars, key=("optimizer", rule))
+        for each, value in zip((variable, *states), found, strict=True):
+            each.assign(value)
 
 
-class AdagradOptimizer(Optimizer):
-    """Gradients divided by the root of the sum of all their squares.
-
-    Args:
-        learning_rate: the learning rate.
-        initial_accumulator_value: the first value of the sums.
-    """
-
-    def __init__(self, learning_rate: float, initial_accumulator_value: float = 0.1) -> None:
-        super().__init__(learning_rate)
-        self._initial = initial_accumulator_value
-
-    def _updated(self, variable: Variable, gradient: Tensor) -> Tensor:
-        state = self._state("accumulator", variable, self._initial)
-        total = state.assign(gradient * gradient + state)
-        return gradient / ops.sqrt(total + _EPSILON) * -self.learning_rate + variable
+def _epsilon(given: float | None) -> float:
+    return EPSILON if given is None else given
 
 
-class AdadeltaOptimizer(Optimizer):
-    """Gradients scaled by the means of the squares of steps and gradients, those of the step before as in TensorFlow.js.
-
-    Args:
-        learning_rate: the learning rate.
-        rho: the share of the means before.
-        epsilon: a small number, added to the means.
-    """
-
-    def __init__(self, learning_rate: float, rho: float, epsilon: float | None = None) -> None:
-        super().__init__(learning_rate)
-        self._rho, self._epsilon = rho, _EPSILON if epsilon is None else epsilon
-
-    def _updated(self, variable: Variable, gradient: Tensor) -> Tensor:
-        squares, steps = self._state("gradients", variable), self._state("updates", variable)
-        step = ops.sqrt(steps + self._epsilon) / ops.sqrt(squares + self._epsilon) * gradient
-        squares.assign(squares * self._rho + gradient * gradient * (1 - self._rho))
-        steps.assign(steps * self._rho + step * step * (1 - self._rho))
-        return step * -self.learning_rate + variable
-
-
-class AdamOptimizer(Optimizer):
-    """Means of gradients, divided by the roots of the means of their squares.
-
-    Args:
-        learning_rate: the learning rate.
-        beta1: the share of the means before.
-        beta2: the share of the means of squares before.
-        epsilon: a small number, added to the roots.
-    """
-
-    def __init__(self, learning_rate: float, beta1: float, beta2: float, epsilon: float | None = None) -> None:
-        super().__init__(learning_rate)
-        self._beta1, self._beta2, self._epsilon = beta1, beta2, _EPSILON if epsilon is None else epsilon
-        # In float32, as the tensors that hold them in TensorFlow.js.
-        self._power1, self._power2 = np.float32(beta1), np.float32(beta2)
-
-    def _updated(self, variable: Variable, gradient: Tensor) -> Tensor:
-        first, second = self._state("m", variable), self._state("v", variable)
-        mean = first.assign(first * self._beta1 + gradient * (1 - self._beta1))
-        squares = second.assign(second * self._beta2 + gradient * gradient * (1 - self._beta2))
-        unbiased = mean / float(1 - self._power1)
-        root = ops.sqrt(squares / float(1 - self._power2))
-        return unbiased / (root + self._epsilon) * -self.learning_rate + variable
-
-    def _advance(self) -> None:
-        self._power1 = np.float32(self._power1 * np.float32(self._beta1))
-        self._power2 = np.float32(self._power2 * np.float32(self._beta2))
-
-
-class AdamaxOptimizer(Optimizer):
-    """Means of gradients, divided by the largest of them.
-
-    Args:
-        learning_rate: the learning rate.
-        beta1: the share of the means before.
-        beta2: the share of the largest ones before.
-        epsilon: a small number, added to the largest ones.
-        decay: how fast the learning rate shrinks.
-    """
-
-    def __init__(
-        self, learning_rate: float, beta1: float, beta2: float, epsilon: float | None = None, decay: float = 0.0
-    ) -> None:
-        super().__init__(learning_rate)
-        self._beta1, self._beta2, self._epsilon = beta1, beta2, _EPSILON if epsilon is None else epsilon
-        self._decay, self._steps, self._power = decay, 0, np.float32(beta1)
-
-    def _updated(self, variable: Variable, gradient: Tensor) -> Tensor:
-        first, norm = self._state("m", variable), self._state("norm", variable)
-        mean = first.assign(first * self._beta1 + gradient * (1 - self._beta1))
-        largest = norm.assign(ops.max(norm * self._beta2, ops.abs(gradient)))
-        rate = -self.learning_rate / (self._steps * self._decay + 1) / float(1 - self._power)
-        return mean / (largest + self._epsilon) * rate + variable
-
-    def _advance(self) -> None:
-        self._steps += 1
-        self._power = np.float32(self._power * np.float32(self._beta1))
-
-
-class RMSPropOptimizer(Optimizer):
-    """Gradients divided by the root of the mean of their squares.
-
-    Args:
-        learning_rate: the learning rate.
-        decay: the share of the means before.
-        momentum: the share of the step before.
-        epsilon: a small number, added to the means.
-        centered: whether the square of the mean is taken from the mean of squares.
-    """
-
-    def __init__(
-        self,
-        learning_rate: float,
-        decay: float = 0.9,
-        momentum: float = 0.0,
-        epsilon: float | None = None,
-        centered: bool = False,
-    ) -> None:
-        super().__init__(learning_rate)
-        self._decay, self._momentum, self._centered = decay, momentum, centered
-        self._epsilon = _EPSILON if epsilon is None else epsilon
-
-    def _updated(self, variable: Variable, gradient: Tensor) -> Tensor:
-        means, moments = self._state("mean_square", variable), self._state("momentum", variable)
-        squares = means.assign(means * self._decay + gradient * gradient * (1 - self._decay))
-        if self._centered:
-            gradients = self._state("mean_gradient", variable)
-            mean = gradients.assign(gradients * self._decay + gradient * (1 - self._decay))
-            root = ops.sqrt(squares - (mean * mean + self._epsilon))
-        else:
-            root = ops.sqrt(squares + self._epsilon)
-        return variable - moments.assign(moments * self._momentum + gradient * self.learning_rate / root)
-
-
-def sgd(learning_rate: float) -> SGDOptimizer:
+def sgd(learning_rate: float) -> Optimizer:
     """Return gradient descent.
 
     Args:
         learning_rate: the learning rate.
     """
-    return SGDOptimizer(learning_rate)
+    return Optimizer(SGD(learning_rate=learning_rate))
 
 
-def momentum(learning_rate: float, momentum: float, use_nesterov: bool = False) -> MomentumOptimizer:
+def momentum(learning_rate: float, momentum: float, use_nesterov: bool = False) -> Optimizer:
     """Return gradient descent with momentum.
 
     Args:
@@ -269,20 +134,20 @@ def momentum(learning_rate: float, momentum: float, use_nesterov: bool = False) 
         momentum: the share of the step before.
         use_nesterov: whether gradients count as if the step had been made.
     """
-    return MomentumOptimizer(learning_rate, momentum, use_nesterov)
+    return Optimizer(SGD(learning_rate=learning_rate, momentum=momentum, nesterov=use_nesterov and momentum > 0))
 
 
-def adagrad(learning_rate: float, initial_accumulator_value: float = 0.1) -> AdagradOptimizer:
+def adagrad(learning_rate: float, initial_accumulator_value: float = 0.1) -> Optimizer:
     """Return Adagrad.
 
     Args:
         learning_rate: the learning rate.
         initial_accumulator_value: the first value of the sums of squares.
     """
-    return AdagradOptimizer(learning_rate, initial_accumulator_value)
+    return Optimizer(TfjsAdagrad(learning_rate=learning_rate, initial=initial_accumulator_value))
 
 
-def adadelta(learning_rate: float = 0.001, rho: float = 0.95, epsilon: float | None = None) -> AdadeltaOptimizer:
+def adadelta(learning_rate: float = 0.001, rho: float = 0.95, epsilon: float | None = None) -> Optimizer:
     """Return Adadelta. As in TensorFlow.js, a step takes the mean of the gradients before.
 
     Args:
@@ -290,10 +155,10 @@ def adadelta(learning_rate: float = 0.001, rho: float = 0.95, epsilon: float | N
         rho: the share of the means before.
         epsilon: a small number, added to the means. None is 1e-7.
     """
-    return AdadeltaOptimizer(learning_rate, rho, epsilon)
+    return Optimizer(TfjsAdadelta(learning_rate=learning_rate, rho=rho, epsilon=_epsilon(epsilon)))
 
 
-def adam(learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float | None = None) -> AdamOptimizer:
+def adam(learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float | None = None) -> Optimizer:
     """Return Adam.
 
     Args:
@@ -302,7 +167,7 @@ def adam(learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999,
         beta2: the share of the means of squares before.
         epsilon: a small number, added to the roots. None is 1e-7.
     """
-    return AdamOptimizer(learning_rate, beta1, beta2, epsilon)
+    return Optimizer(Adam(learning_rate=learning_rate, beta1=beta1, beta2=beta2, epsilon=_epsilon(epsilon)))
 
 
 def adamax(
@@ -311,7 +176,7 @@ def adamax(
     beta2: float = 0.999,
     epsilon: float | None = None,
     decay: float = 0.0,
-) -> AdamaxOptimizer:
+) -> Optimizer:
     """Return Adamax.
 
     Args:
@@ -321,7 +186,7 @@ def adamax(
         epsilon: a small number, added to the largest gradients. None is 1e-7.
         decay: how fast the learning rate shrinks.
     """
-    return AdamaxOptimizer(learning_rate, beta1, beta2, epsilon, decay)
+    return Optimizer(TfjsAdamax(learning_rate=learning_rate, beta1=beta1, beta2=beta2, epsilon=_epsilon(epsilon), decay=decay))
 
 
 def rmsprop(
@@ -330,7 +195,7 @@ def rmsprop(
     momentum: float = 0.0,
     epsilon: float | None = None,
     centered: bool = False,
-) -> RMSPropOptimizer:
+) -> Optimizer:
     """Return RMSProp.
 
     Args:
@@ -340,4 +205,7 @@ def rmsprop(
         epsilon: a small number, added to the means. None is 1e-7.
         centered: whether the square of the mean is taken from the mean of squares.
     """
-    return RMSPropOptimizer(learning_rate, decay, momentum, epsilon, centered)
+    rule = TfjsRMSProp(
+        learning_rate=learning_rate, alpha=decay, momentum=momentum, epsilon=_epsilon(epsilon), centered=centered
+    )
+    return Optimizer(rule)
