@@ -77,9 +77,9 @@ def open_profile(name: str) -> Device:
     return _profiles[name]
 
 
-def profile_context(name: str) -> wn.MLContext:
-    """Return a new context on the device of a profile."""
-    gpu = open_profile(name).gpu
+def profile_context(name: str, *, new: bool = False) -> wn.MLContext:
+    """Return a new context on the device of a profile, or on a new device that ends with the context."""
+    gpu = (new_profile if new else open_profile)(name).gpu
     with _settings_of(name):  # the package forgets a device with its last context
         return wn.ml.create_context(gpu)
 

@@ -19,7 +19,7 @@ import webnn_wgpu as wn
 from tests.gradients.drawn import differentiable_graph, rebuilt
 from tests.gradients.roundings import Roundings, distance, roundings
 from tests.random_graphs.source import Seeded
-from tests.runtime.counting import resident_bytes
+from tests.runtime.counting import count_objects, resident_bytes
 from tests.support import PROFILES, profile_context
 from webnn_wgpu import train
 from webnn_wgpu.ir.text import to_text
@@ -37,15 +37,13 @@ SECONDS = float(os.environ.get("CAMPAIGN_SECONDS", "60"))
 SEED = int(os.environ.get("CAMPAIGN_SEED", "0"))
 STEPS = 3
 RENEWED = 40
-"""Graphs after which contexts are opened anew: on a software driver each compiled kernel takes up about a megabyte."""
-DISTANCES, ROUNDED = (1e-6, 2.5e-7), 1e-9
-"""The distances of central differences, and the size of derivatives that they lose in the rounding of float64."""
+"""Graphs after which contexts end with their devices, of which nothing may be left."""
 DISTANCES = (4e-6, 1e-6, 2.5e-7)
 """The distances of central differences."""
 ROUNDED = 2.0**-52 / DISTANCES[-1]
 """The size of derivatives that differences lose in the rounding of float64, for values of 1."""
-GROWTH = 800 << 20
-"""Bytes that the process may grow by, with the kernels of so many graphs."""
+GROWTH = 100 << 20
+"""Bytes that the process may grow by, for what Python, numpy and the driver keep for the next graph."""
 
 # Without a number of some size in the divisor, the update is the sign of a gradient, which roundings turn over.
 OPTIMIZERS: list[Callable[[], train.Optimizer]] = [
@@ -246,13 +244,25 @@ def compare_onnx(
         assert off <= allowed, f"{name} is off by {off:.3g}, not within {allowed:.3g}"
 
 
+def ended(contexts: Mapping[str, wn.MLContext]) -> dict[str, int]:
+    """End contexts with their devices, and return how many of wgpu's objects are left."""
+    for context in contexts.values():
+        owners = {owner: size for owner, size in context.memory().items() if size and owner != "staging"}
+        assert not owners, f"destroyed graphs and tensors occupy {owners}"
+        context.destroy()
+    gc.collect()
+    kept = count_objects()
+    return {name: kept[name] for name in ("Buffer", "BindGroup", "ComputePipeline", "Texture")}
+
+
 @pytest.mark.campaign
 def test_random_graphs_are_differentiated_trained_and_saved(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     reference = wn.ml.create_context(backend="reference")
-    tally, failures, end, number, before = Counter[str](), list[str](), time.monotonic() + SECONDS, 0, 0
+    tally, failures, end, number = Counter[str](), list[str](), time.monotonic() + SECONDS, 0
     contexts: dict[str, wn.MLContext] = {}
+    first, before = ended(contexts), 0
     np.seterr(all="ignore")
     while time.monotonic() < end:
         number += 1
@@ -261,10 +271,10 @@ def test_random_graphs_are_differentiated_trained_and_saved(
         if drawn is None:
             continue
         if tally["graphs"] % RENEWED == 0:
-            for context in contexts.values():
-                context.destroy()
-            contexts = {profile: profile_context(profile) for profile in PROFILES}
-            gc.collect()
+            assert ended(contexts) == first
+            # What begins with the first graphs is no growth.
+            before = before or (resident_bytes() if tally["graphs"] > RENEWED else 0)
+            contexts = {profile: profile_context(profile, new=True) for profile in PROFILES}
         case, profile = Case(name, *drawn), tuple(PROFILES)[tally["graphs"] % len(PROFILES)]
         tally["graphs"] += 1
         stage = "differentiate"
@@ -278,8 +288,7 @@ def test_random_graphs_are_differentiated_trained_and_saved(
         except Exception as error:
             failures.append(f"{name}: {stage}: {type(error).__name__}: {error}\n{to_text(case.graph, '  ')}")
             print(failures[-1], flush=True)
-        if tally["graphs"] == 2 * RENEWED:
-            before = resident_bytes()
+    assert ended(contexts) == first
     grown = resident_bytes() - before if before else 0
     for each, count in tally.items():
         record_property(each, count)
