@@ -196,3 +196,14 @@ def test_layers_of_preprocessing_find_the_backend(keras: Any) -> None:
     np.testing.assert_allclose(found, (X - X.mean(0)) / X.std(0), rtol=1e-4, atol=1e-5)
     flipped = keras.layers.RandomFlip("horizontal", seed=1)(np.arange(6, dtype="float32").reshape(1, 1, 3, 2), training=True)
     assert flipped.shape == (1, 1, 3, 2)
+
+
+def test_derivatives_in_a_direction(keras: Any) -> None:
+    ops = keras.ops
+    x, direction = np.float32([[1, 2], [3, 4]]), np.float32([[1, 0], [0, 2]])
+    (square, total), (of_square, of_total), shape = ops.jvp(
+        lambda x: ((ops.matmul(x, x), ops.sum(x)), x.shape), (x,), (direction,), has_aux=True
+    )
+    np.testing.assert_array_equal(np.asarray(square), x @ x)
+    np.testing.assert_array_equal(np.asarray(of_square), direction @ x + x @ direction)
+    assert (float(total), float(of_total), shape) == (10, 3, (2, 2))

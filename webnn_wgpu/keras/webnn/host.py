@@ -89,7 +89,6 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
         "eig",
         "eigh",
         "inv",
-        "jvp",
         "lstsq",
         "lu_factor",
         "matrix_rank",
