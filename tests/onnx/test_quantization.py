@@ -110,6 +110,13 @@ def test_dequantize_a_constant(context: wn.MLContext, name: str, zero: bool) -> 
     )
 
 
+@pytest.mark.parametrize("name", ["int4", "uint4"])
+def test_dequantize_a_constant_scalar(context: wn.MLContext, name: str) -> None:
+    constants = {"x": some(name, ()), "zero": some(name, ())}
+    scale = {"scale": scales_of(())}
+    agree(context, "DequantizeLinear", scale, opset=21, oracle="reference", constants=constants, order=["x", "scale", "zero"])
+
+
 def test_a_last_block_that_is_shorter(context: wn.MLContext) -> None:
     x, scale = some("int8", (2, 5)), scales_of((2, 2))
     expected = [x.astype(np.float32) * np.repeat(scale, 3, 1)[:, :5]]

@@ -171,7 +171,7 @@ def zero_points(call: NodeCall, blocks: Blocks) -> MLOperand:
         return blocks.laid(call.operand(2)) if call.has(2) else blocks.zeros(HELD[dtype])
     array = call.tensor(2).array if call.has(2) else np.zeros(blocks.shape, dtype)
     assert array is not None
-    return call.lowering.constant(np.ascontiguousarray(array.reshape(blocks.shape)))
+    return call.lowering.constant(np.ascontiguousarray(array).reshape(blocks.shape))
 
 
 @lowers("DynamicQuantizeLinear")
