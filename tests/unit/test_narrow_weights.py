@@ -111,6 +111,14 @@ def test_every_kernel_of_transposed_convolutions_reads_narrow_weights(
     assert_same(run_graph(device, graph, s.feeds, forced={"convTranspose2d": variant}), interpret(graph, s.feeds))
 
 
+@pytest.mark.parametrize("held", HELD, ids=str)
+def test_the_kernel_of_depthwise_transposed_convolutions_reads_narrow_weights(device: Device, held: Held) -> None:
+    x, weights = np.rint(8 * normal(1, 7, 9, 120)), held.of(1, 3, 3, 120)
+    s, graph = product("convTranspose2d", x, weights, input_layout="nhwc", filter_layout="ohwi", groups=120)
+    assert types_of_weights(keep_weights_narrow(graph)) == {held.data_type}
+    assert_same(run_graph(device, graph, s.feeds, forced={"convTranspose2d": "depthwise"}), interpret(graph, s.feeds))
+
+
 @pytest.mark.parametrize("held", HELD[:3], ids=str)
 @pytest.mark.parametrize("record", ["nvidia", "lavapipe"])
 def test_bytes_take_a_quarter_of_the_memory(record: str, held: Held) -> None:
