@@ -17,7 +17,6 @@ import click
 import numpy as np
 from click.core import ParameterSource
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from webnn_wgpu import MLContext, WebNNError, __version__
@@ -42,7 +41,7 @@ from .models import (
 )
 from .progress import loading
 from .suite import SUITE_SECONDS, bench_suite, compare_suites
-from .text import write_section
+from .text import result_console, write_section
 
 PERCENTILES = (50, 90, 95, 99)
 GPU_RUNS = 5
@@ -294,7 +293,7 @@ def _digest(path: Path) -> str:
 
 
 def _write(record: Mapping[str, Any]) -> None:
-    console = Console()
+    console = result_console()
     wall: Mapping[str, float] = record["wall_ms"]
     placement: Mapping[str, int] = record["placement"]
     software = ", a software adapter: it runs on the CPU" if record["adapter_type"] == "CPU" else ""
@@ -349,7 +348,7 @@ def compare(first: Path, second: Path) -> None:
         b = times[1].get(name)
         if a is not None and b is not None:
             table.add_row(name, f"{a:.3f}", f"{b:.3f}", f"{b / a:.3f}" if a else "")
-    console = Console()
+    console = result_console()
     console.print(table)
     kept: Sequence[str] = ("model", "sha256", "adapter", "versions", "inputs", "placement", "runs", "warmup")
     changed = [(name, f"{one.get(name)} | {two.get(name)}") for name in kept if one.get(name) != two.get(name)]

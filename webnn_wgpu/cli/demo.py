@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -20,7 +19,7 @@ from webnn_wgpu.demos.sentence_encoder import FloatArray, SentenceEncoder
 
 from .models import device_option, open_context
 from .progress import progress_bar
-from .text import write_section
+from .text import result_console, write_section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,10 +136,7 @@ def run_demo(encoder: SentenceEncoder, sentences: Sequence[str], progress: Progr
 
 def _write(result: DemoResult) -> None:
     count = len(result.sentences)
-    console = Console()
-    if not console.is_terminal:
-        # In a file or a pipe there is room for every column.
-        console = Console(width=60 + 8 * count)
+    console = result_console()
     table = Table(title="Cosine similarity", title_justify="left")
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("Sentence", overflow="fold", min_width=20)

@@ -12,7 +12,6 @@ from typing import Any
 import click
 import numpy as np
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -36,6 +35,7 @@ from .models import (
     values,
 )
 from .progress import loading
+from .text import result_console
 
 AGAINST = ("onnxruntime", "onnx", "reference")
 
@@ -129,9 +129,7 @@ def diff(
         record |= {"outputs": [asdict(d) for d in found]} | ({"wrong": wrong} if bisect else {})
         click.echo(json.dumps(record, indent=2))
     else:
-        console = Console()
-        if not console.is_terminal:
-            console = Console(width=200)
+        console = result_console()
         console.print(_table(f"{model.name} on {adapter}, against {name}", found))
         click.echo(f"nodes: {placement}")
         for note in given.notes:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from webnn_wgpu import WebNNError, __version__
 from webnn_wgpu.core.cache import cache_folder
@@ -26,7 +25,7 @@ from webnn_wgpu.kernels.templates import shader_root
 from webnn_wgpu.runtime import adapters, capabilities
 from webnn_wgpu.runtime import device as devices
 
-from .text import write_section
+from .text import result_console, write_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -261,7 +260,7 @@ def verdict(report: Report) -> str:
 
 
 def _write(report: Report) -> None:
-    console = Console()
+    console = result_console()
     click.echo(verdict(report))
     adapters = [
         (adapter.name, f"{adapter.driver}, {adapter.backend}, {adapter.type}: {adapter.reason}") for adapter in report.adapters

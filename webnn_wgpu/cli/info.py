@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -36,7 +35,7 @@ from .models import (
     options,
     shape_options,
 )
-from .text import amount, write_section
+from .text import amount, result_console, write_section
 
 if TYPE_CHECKING:
     from webnn_wgpu.frontends.description import Analysis
@@ -62,7 +61,7 @@ def info(model: Path, device: str, as_json: bool, passes: bool, **shaping: Any) 
                 record["rules"] = {each.name: [rule.describe() for rule in each.rules] for each in PASSES if each.rules}
             click.echo(json.dumps(record, indent=2))
             return
-        console = Console()
+        console = result_console()
         write_section(console, "Model", _facts(found))
         write_section(console, "Inputs", [(i.name, f"{_typed(i)}, here {list(found.shapes[i.name])}") for i in found.inputs])
         write_section(console, "Outputs", [(o.name, _typed(o)) for o in found.outputs])
@@ -106,9 +105,7 @@ def check(
             record["nodes"] = [asdict(placed) for placed in found.placement]
             click.echo(json.dumps(record, indent=2))
         else:
-            console = Console()
-            if not console.is_terminal:
-                console = Console(width=200)
+            console = result_console()
             console.print(_table(found, every))
             write_section(console, "Partitions", [(str(i), _numbers(part)) for i, part in enumerate(found.partitions)])
             write_section(

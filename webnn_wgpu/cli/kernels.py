@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from webnn_wgpu.core.settings import forced_target
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from webnn_wgpu import MLGraph
     from webnn_wgpu.debug import Kernel
     from webnn_wgpu.debug.translation import Translator
+from .text import result_console
 
 
 @click.command()
@@ -82,9 +82,7 @@ def _write(graphs: Sequence[MLGraph], show: str | None, dump: Path | None, trans
             wgsl = numbered(kernel.wgsl) if is_numbered else kernel.wgsl
             click.echo("\n\n".join([str(kernel), wgsl, *_translations(kernel, translator).values()]))
     elif dump is None:
-        console = Console()
-        if not console.is_terminal:
-            console = Console(width=200)
+        console = result_console()
         for graph in graphs:
             console.print(graph.kernels)
     if dump is not None:

@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 import webnn_wgpu
 from webnn_wgpu import MLGraphBuilder, ops
@@ -24,7 +23,7 @@ from webnn_wgpu.ops._attrs import REQUIRED, Attr
 from webnn_wgpu.ops._def import OpDef, Operand
 from webnn_wgpu.plan.forced import forceable
 
-from .text import write_section
+from .text import result_console, write_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +56,7 @@ def op(name: str) -> None:
         close = ", ".join(close_names(name))
         hint = f" Did you mean {close}?" if close else f" There are: {', '.join(sorted(OPS))}."
         raise click.BadParameter(f"{name!r} is no operator.{hint}", param_hint="NAME")
-    write_section(Console(), found.name, _rows(found))
+    write_section(result_console(), found.name, _rows(found))
 
 
 def find_operator(name: str) -> OpDef | None:

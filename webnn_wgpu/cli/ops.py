@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from webnn_wgpu import MLContext, NotSupportedError, ml
 from webnn_wgpu.core.data_types import CONSTANT_TYPES
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.plan.forced import forceable
+
+from .text import result_console
 
 
 @click.command()
@@ -34,9 +35,7 @@ def ops(as_json: bool) -> None:
         if as_json:
             click.echo(json.dumps(listed))
             return
-        console = Console()
-        if not console.is_terminal:
-            console = Console(width=200)
+        console = result_console()
         console.print(_table(context.description, listed))
 
 

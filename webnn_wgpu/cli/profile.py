@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from webnn_wgpu.inspection import GraphProfile, joined
 
@@ -24,6 +23,7 @@ from .models import (
     written_file,
 )
 from .progress import loading
+from .text import result_console
 
 
 @click.command()
@@ -69,9 +69,7 @@ def profile(
             if not watch.inputs:
                 raise click.ClickException(f"{model.name} has no graph that runs on the device")
             found = joined([graph.profile(inputs, runs=runs) for graph, inputs in watch.inputs.items()])
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=200)
+    console = result_console()
     console.print(found.slowest(top) if earlier is None else earlier.compare(found))
     if html is not None:
         found.to_html(html, model.name)

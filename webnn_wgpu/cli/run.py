@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
 
 from .inputs import Array
 from .models import (
@@ -26,7 +25,7 @@ from .models import (
     values,
 )
 from .progress import loading
-from .text import write_section
+from .text import result_console, write_section
 
 SHOWN = 6
 """Elements of an output that are printed."""
@@ -62,7 +61,7 @@ def run(
             results = loaded.run(feeds)
             watched = loaded.profile(feeds) if profile else None
             placement = loaded.placement.summary()
-    console = Console()
+    console = result_console()
     write_section(console, "Model", [("adapter", context.description), ("nodes", placement)])
     write_section(console, "Inputs made up", [("", note) for note in given.notes])
     write_section(console, "Outputs", [(name, described(array)) for name, array in results.items()])

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import click
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from webnn_wgpu.testing.suite import MODELS, ModelFigures, SuiteRecord, built_in, report, run_suite
 
 from .models import open_context
-from .text import amount, write_section
+from .text import amount, result_console, write_section
 
 SUITE_SECONDS = 2.0
 """The time for the runs of a model."""
@@ -62,9 +61,7 @@ def bench_suite(
 
 def write_suite(record: SuiteRecord) -> None:
     """Print a record: the device, and a line for each model."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=200)
+    console = result_console()
     rows = [
         ("adapter", record.adapter),
         ("peak", str(record.peak) if record.peak else "not measured"),
@@ -110,7 +107,7 @@ def compare_suites(first: SuiteRecord, second: SuiteRecord, names: tuple[str, st
             pairs = ((one.wall_ms, two.wall_ms), (one.gpu_ms, two.gpu_ms))
             cells = ((_number(a), _number(b), _number(b / a, 3) if a and b is not None else "") for a, b in pairs)
             table.add_row(one.name, *(cell for each in cells for cell in each))
-    console = Console()
+    console = result_console()
     write_section(console, "Records", [("first", names[0]), ("second", names[1])])
     console.print(table)
     circumstances = [

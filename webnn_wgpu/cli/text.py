@@ -11,6 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+_UNLIMITED = 1 << 20
+"""The width of lines where no terminal limits it."""
+
+
+def result_console() -> Console:
+    """Return the console of results: as wide as the terminal. In a file or a pipe, nothing is cut or wrapped."""
+    console = Console()
+    return console if console.is_terminal else Console(width=_UNLIMITED)
+
+
 def write_section(console: Console, title: str, rows: Iterable[tuple[str, str]]) -> None:
     """Write a heading, and under it names and values in two columns.
 

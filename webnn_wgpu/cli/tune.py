@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from webnn_wgpu import MLContext, Tuning
 from webnn_wgpu.kernels.tuning import keep, tuning_files, tuning_for
@@ -24,7 +23,7 @@ from .models import (
     written_file,
 )
 from .progress import loading, progress_bar
-from .text import write_section
+from .text import result_console, write_section
 
 
 @click.command()
@@ -76,8 +75,8 @@ def shown(file: Path | None, context: MLContext) -> list[tuple[str, Tuning]]:
 def write(title: str, tuning: Tuning) -> None:
     """Print the choices under a title."""
     rows = [("adapter", tuning.adapter), ("operators", str(len(tuning.choices)))]
-    write_section(Console(), title, rows)
+    write_section(result_console(), title, rows)
     for operator, measured in tuning.choices.items():
         times = sorted(measured.milliseconds.items(), key=lambda item: item[1])
         listed = [(f"{name}{' *' if name == measured.chosen else ''}", f"{ms:.4g} ms") for name, ms in times]
-        write_section(Console(), operator, listed)
+        write_section(result_console(), operator, listed)

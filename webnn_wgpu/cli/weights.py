@@ -7,13 +7,12 @@ from typing import Any
 
 import click
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from .convert import report
 from .models import failing_well
-from .text import amount
+from .text import amount, result_console
 
 existing = click.Path(exists=True, dir_okay=False, path_type=Path)
 output = click.Path(dir_okay=False, path_type=Path)
@@ -51,9 +50,7 @@ def list_weights(file: Path, manifest: Path | None) -> None:
             f"{largest:.6g}",
             str(nans),
         )
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=200)
+    console = result_console()
     console.print(table)
     click.echo(f"{len(tensors)} tensors, {amount(sum(len(t.data) for t in tensors.values()))}")
 

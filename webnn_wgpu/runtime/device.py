@@ -34,6 +34,7 @@ from .buffer import Buffer
 from .capabilities import caps_of
 from .destroying import destroy_under
 from .forks import FORK_HINT, FORKED, forked, watch_forks
+from .messages import wgpu_message
 from .native_header import import_native
 from .versions import tested_wgpu
 
@@ -145,11 +146,11 @@ class Device:
         """Return one of wgpu's errors as the specification's kind."""
         # wgpu-native has it as an error of validation where a buffer or texture is made.
         if isinstance(error, wgpu.GPUOutOfMemoryError) or "Not enough memory left" in str(error):
-            return OutOfMemoryError(f"the device has no memory for {doing}: {error}")
+            return OutOfMemoryError(f"the device has no memory for {doing}: {wgpu_message(error)}")
         if self.lost or "device is lost" in str(error):
             self._gone = True
             return DeviceLostError(f"the device is lost: {doing} failed")
-        return OperationError(f"{doing} failed: {error}")
+        return OperationError(f"{doing} failed: {wgpu_message(error)}")
 
     @contextmanager
     def running(self, labels: Iterable[str]) -> Generator[None]:
@@ -325,7 +326,7 @@ def open_adapter(adapter: wgpu.GPUAdapter) -> Device:
         )
     except (RuntimeError, wgpu.GPUError) as error:
         raise NotSupportedError(
-            f"the adapter gives no device: {error}", operator="create_context", got=adapter.info["device"]
+            f"the adapter gives no device: {wgpu_message(error)}", operator="create_context", got=adapter.info["device"]
         ) from error
     return Device.of(gpu, owned=True)
 

@@ -10,6 +10,7 @@ import wgpu
 
 from ..core.errors import InvalidStateError, MLTypeError
 from .device import Device
+from .messages import wgpu_message
 
 
 def check_encoder(device: Device, given: Any, kind: type[Any], what: str) -> None:
@@ -37,4 +38,4 @@ def recording(what: str, why: str) -> Generator[None]:
     try:
         yield
     except wgpu.GPUError as error:
-        raise InvalidStateError(f"nothing can be recorded into {what}: {why}", got=str(error)) from error
+        raise InvalidStateError(f"nothing can be recorded into {what}: {why}", got=wgpu_message(error)) from error

@@ -1,4 +1,4 @@
-"""Messages of wgpu's compiler about a shader in the form of this package: the position in template or source, and the fault."""
+"""Messages of wgpu in the form of this package: one line with the fault, and of a shader the position in template or source."""
 
 from __future__ import annotations
 
@@ -16,6 +16,15 @@ _WITHIN = re.compile(r"^ *(\d+) │ [│╭] .*\n *│ │( +)\^", re.MULTILINE)
 """The position of the fault in a message that shows a whole function."""
 
 
+def wgpu_message(error: Exception) -> str:
+    r"""Return the message of one of wgpu's errors as one line, without the chain of functions where it arose.
+
+    >>> wgpu_message(ValueError("Validation Error\n\nCaused by:\n  In wgpuQueueSubmit\n    Buffer is still mapped\n"))
+    'Buffer is still mapped'
+    """
+    return "; ".join(_statements(str(error)))
+
+
 def compiler_message(text: str, source: SourceMap) -> str:
     r"""Return wgpu's message about a shader as one line: the position, the fault and the text of the source line.
 
@@ -29,8 +38,7 @@ def compiler_message(text: str, source: SourceMap) -> str:
     >>> compiler_message(message, map_of_source("fn main() {\n    foo();\n}", "own.wgsl"))
     "own.wgsl:2:5: no such name: `foo` in 'foo();'"
     """
-    lines = (re.sub(r"^[ │╰─^=·]*(Shader '.*' parsing error: )?", "", s) for s in text.splitlines() if not _FRAME.match(s))
-    words = list(dict.fromkeys(filter(None, lines)))
+    words = _statements(text)
     position = _position(text, source)
     if position is None:
         return f"{source.file}: " * bool(source.file) + "; ".join(words)
@@ -40,6 +48,11 @@ def compiler_message(text: str, source: SourceMap) -> str:
     place = source.place(line, column)
     where = f"{place.file}:{place.line}:{place.column}" if place.file else f"line {place.line}, column {place.column}"
     return f"{where}: {'; '.join(words)} in '{source.text.splitlines()[line - 1].strip()}'"
+
+
+def _statements(text: str) -> list[str]:
+    lines = (re.sub(r"^[ │╰─^=·]*(Shader '.*' parsing error: )?", "", s) for s in text.splitlines() if not _FRAME.match(s))
+    return list(dict.fromkeys(filter(None, lines)))
 
 
 def _position(text: str, source: SourceMap) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ from ..core.errors import DeviceLostError, DOMException, OperationError
 from .buffer import Buffer
 from .device import Device
 from .mapping import map_staging
+from .messages import wgpu_message
 
 _SMALLEST = 4096
 _KEPT = 2
@@ -85,7 +86,7 @@ class PendingRead:
             for offset, array in self._windows.values():
                 array.reshape(-1).view(np.uint8)[:] = content[offset : offset + array.nbytes]
         except (RuntimeError, wgpu.GPUError) as error:
-            self._outcome = OperationError(f"the data could not be read back: {error}")
+            self._outcome = OperationError(f"the data could not be read back: {wgpu_message(error)}")
             return
         # In this order an interrupted call loses no data: unread data stays mapped, and a staging buffer that stays mapped is
         # never used again.

@@ -18,6 +18,7 @@ from ..kernels.templates import render
 from .buffer import Buffer
 from .device import Device
 from .encoding import check_encoder, recording
+from .messages import wgpu_message
 
 READ = KernelTemplate("read", ("encode",))
 DRAW = KernelTemplate("draw", ("decode",))
@@ -277,4 +278,4 @@ def _view(device: Device, texture: wgpu.GPUTexture) -> wgpu.GPUTextureView:
     except wgpu.GPUError as error:
         if device.lost:
             raise
-        raise InvalidStateError("the texture was destroyed", label=texture.label, got=str(error)) from error
+        raise InvalidStateError("the texture was destroyed", label=texture.label, got=wgpu_message(error)) from error

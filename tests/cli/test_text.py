@@ -1,0 +1,38 @@
+"""How the commands write their results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from webnn_wgpu import cli
+from webnn_wgpu.cli.text import result_console
+from webnn_wgpu.display.tables import rich_table
+
+LONG = "/encoder/layer.0/attention/self/" * 20
+
+
+@click.command()
+def table() -> None:
+    result_console().print(rich_table(LONG, [("operator", "reason"), (LONG, "a word " * 90)], sentences=[1]))
+
+
+def test_nothing_is_cut_or_wrapped_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = CliRunner().invoke(table).output.splitlines()
+    assert [line for line in lines if LONG in line and "a word " * 90 in line]
+    assert not [line for line in lines if "…" in line]
+
+
+def test_a_terminal_limits_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    assert max(map(len, CliRunner().invoke(table).output.splitlines())) <= 80
+
+
+def test_each_command_writes_by_the_console_of_results() -> None:
+    makers = {file.stem for file in Path(cli.__file__).parent.rglob("*.py") if " Console(" in file.read_text(encoding="utf-8")}
+    assert makers == {"text", "progress"}
