@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -182,6 +183,62 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_
         assert "y: elements depend on the order of invocations: a race, seen when the invocations of a workgroup run" in found
 
 
+MAXIMUM = (
+    HEAD
+    + """
+var<workgroup> tile: array<T, 64>;
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) i: u32) {
+    tile[i] = x[64u * wg.x + i];
+    for (var half = 32u; half > 0u; half /= 2u) {
+        workgroupBarrier();
+        if (i < half) { tile[i] = CHOSEN(tile[i], tile[i + half]); }
+    }
+    if (i == 0u) { y[wg.x] = tile[0]; }
+}"""
+)
+
+
+@pytest.mark.parametrize("chosen", ["max", "min"])
+@pytest.mark.parametrize("rows", [1, 2, 3, 8])
+def test_a_race_in_a_maximum(on: list[wn.MLContext], chosen: str, rows: int) -> None:
+    source = MAXIMUM.replace("CHOSEN", chosen)
+    reference = partial(getattr(np, chosen), axis=1)
+    given: dict[str, Any] = {"shapes": [(rows, 64)], "dtypes": ["float32", "int32"], "workgroups": rows, "constants": {}}
+    assert not check_kernel(source, reference, on=on, **given).faults
+    assert "a race" in faults(on, source.replace("        workgroupBarrier();\n", ""), reference, **given)
+
+
+def test_sets_of_elements_differ(on: list[wn.MLContext]) -> None:
+    seen: list[Any] = []
+
+    def squared(x: Any) -> Any:
+        seen.append(x)
+        return np.square(x)
+
+    options: dict[str, Any] = {"shapes": [(2, 9)], "dtypes": ["int32"], "workgroups": squares, "constants": {"SIZE": 8}}
+    check_kernel(SQUARE, squared, on=on, **options)
+    assert len(seen) == 4
+    assert len({x.tobytes() for x in seen}) == 4
+    assert (seen[1][:, -1] == seen[1].max(axis=1)).all()
+    assert (seen[2][:, -1] == seen[2].min(axis=1)).all()
+    seen.clear()
+    check_kernel(SQUARE, squared, on=on, inputs=lambda rng, case: [np.ones((2, 9), np.int32)], **options)
+    assert len(seen) == 1
+
+
+def test_a_later_set_of_elements_is_named(on: list[wn.MLContext]) -> None:
+    drawn: list[Any] = []
+
+    def wrong_later(x: Any) -> Any:
+        drawn.append(x)
+        return np.square(x) + (len(drawn) == 3)
+
+    found = faults(on, SQUARE, wrong_later, shapes=[5], dtypes=["int32"], workgroups=squares, constants={"SIZE": 8})
+    assert found.endswith("by 1 ULP; `tolerance` or `atol` allows for roundings, with set 3 of 4 of elements")
+    assert len(drawn) == 3
+
+
 def test_a_race_of_workgroups(on: list[wn.MLContext]) -> None:
     source = (
         HEAD
@@ -290,6 +347,8 @@ def test_what_is_refused(on: list[wn.MLContext], reference: wn.MLContext) -> Non
         check_kernel(SQUARE, np.square, **given, dtypes=["float64"])
     with pytest.raises(wn.MLTypeError, match="there must be at least one shape and one data type"):
         check_kernel(SQUARE, np.square, **{**given, "shapes": []})
+    with pytest.raises(wn.MLTypeError, match="draws must be positive; got 0"):
+        check_kernel(SQUARE, np.square, **given, draws=0)
     with pytest.raises(wn.MLTypeError, match="workgroups must be one to three positive integers"):
         check_kernel(SQUARE, np.square, **{**given, "workgroups": 0})
     with pytest.raises(wn.OperationError, match=r"check_kernel\('mine'\): .*no definition in scope for identifier: `wrong`"):

@@ -47,7 +47,7 @@ def contexts() -> tuple[MLContext, ...]:
 
 
 def random_inputs(rng: np.random.Generator, case: KernelCase) -> list[Array]:
-    """Return the default inputs of `check_kernel`: normal floats times 4, integers from -100 or 0 to 100."""
+    """Return default inputs of `check_kernel`: normal floats times 4, integers from -100 or 0 to 100, in random order."""
     arrays: list[Array] = []
     for shape, name in zip(case.shapes, case.dtypes, strict=True):
         dtype = np.dtype(name)
@@ -56,6 +56,36 @@ def random_inputs(rng: np.random.Generator, case: KernelCase) -> list[Array]:
         else:
             arrays.append(rng.integers(0 if dtype.kind == "u" else -100, 101, shape).astype(dtype))
     return arrays
+
+
+def _draws(
+    count: int, case: KernelCase, inputs: Callable[[np.random.Generator, KernelCase], Sequence[Any]]
+) -> list[list[Array]]:
+    """Return sets of inputs for a case, of which no two are equal.
+
+    The second and third set of the default inputs have the largest element of each row at its end and at its start: a race in a
+    maximum is only seen if that element is lost.
+    """
+    found: list[list[Array]] = []
+    for seed in range(count):
+        arrays = [np.asarray(a) for a in inputs(np.random.default_rng(seed), case)]
+        if inputs is random_inputs and seed in (1, 2):
+            arrays = [_ordered(a, descending=seed == 2) for a in arrays]
+        if not any(all(map(_equal, arrays, earlier)) for earlier in found):
+            found.append(arrays)
+    return found
+
+
+def _equal(one: Array, two: Array) -> bool:
+    return one.shape == two.shape and one.tobytes() == two.tobytes()
+
+
+def _ordered(array: Array, *, descending: bool) -> Array:
+    """Return an array with the smallest and the largest element of each row at its ends."""
+    if not array.size or not array.ndim:
+        return array
+    rows = np.partition(array, (0, array.shape[-1] - 1), axis=-1)
+    return np.ascontiguousarray(rows[..., ::-1]) if descending else rows
 
 
 def check_kernel(
@@ -73,6 +103,7 @@ def check_kernel(
     tolerance: float = 0,
     atol: float | None = None,
     permute: bool = True,
+    draws: int = 4,
     on: Sequence[MLContext] | None = None,
     label: str = "kernel",
 ) -> KernelReport:
@@ -82,6 +113,9 @@ def check_kernel(
     outputs without a write. It also checks for results that depend on the order of workgroups or of their invocations, which
     shows races and missing barriers. Of accesses behind a buffer, it detects those that are no farther away than the buffer is
     long (1 KiB to 64 KiB): drivers drop the others, as they should.
+
+    A race in a maximum is only seen if the largest element is lost. Each case therefore runs with several sets of elements. Of
+    the default inputs, one set has the largest element of each row at its end, and another one at its start.
 
     Args:
         source: the WGSL with an entry point `main`, as for `run_wgsl`: bindings 0, 1, ... of group 0. Its `read` buffers are
@@ -95,12 +129,14 @@ def check_kernel(
         constants: name -> number of the source's constants, or a function of the `KernelCase` that returns them.
         variations: other values of constants that must keep results within the tolerance too, such as workgroup sizes.
         updated: the names of outputs with an initial content, which are inputs too.
-        inputs: returns the inputs for a random generator and the `KernelCase`.
+        inputs: returns the inputs for a random generator and the `KernelCase`. It is called once for each set of elements, with
+            `numpy.random.default_rng(0)`, `default_rng(1)`, ...
         parameters: if given, `source` is a template like those of this package, rendered with these, `dtypes`, `shapes`, and
             `lib`: `{{ lib("exp") }}` are functions of `shaders/lib/math`.
         tolerance: the maximum distance of elements from the reference, in ULP.
         atol: the maximum difference, instead of ULP. None is `tolerance`.
         permute: whether another order must give the same bits. It need not if atomic operations assign positions.
+        draws: the number of sets of elements of each case. Equal sets run once.
         on: the contexts of the check. None is one context on each adapter.
         label: a name for messages.
 
@@ -137,6 +173,8 @@ def check_kernel(
     given = [_case(s, d, fail) for d in dtypes for s in shapes]
     if not given:
         raise fail("there must be at least one shape and one data type", got=f"shapes={shapes!r}, dtypes={dtypes!r}")
+    if draws < 1:
+        raise fail("draws must be positive", got=str(draws))
     checked: list[CheckedCase] = []
     for context in contexts() if on is None else on:
         if not isinstance(internals(context).backend, DeviceBackend):
@@ -148,17 +186,13 @@ def check_kernel(
             if missing := kernel.missing:
                 checked.append(CheckedCase(case=case, adapter=context.description, skipped=f"the adapter has no {missing}"))
                 continue
-            arrays = [np.asarray(a) for a in inputs(np.random.default_rng(0), case)]
-            found = replace(case, shapes=tuple(a.shape for a in arrays), dtypes=tuple(a.dtype.name for a in arrays))
-            if found != case:
-                raise fail("inputs must be of the case's shapes and types", got=str(found), allowed=str(case))
+            drawn = _draws(draws, case, inputs)
+            for arrays in drawn:
+                found = replace(case, shapes=tuple(a.shape for a in arrays), dtypes=tuple(a.dtype.name for a in arrays))
+                if found != case:
+                    raise fail("inputs must be of the case's shapes and types", got=str(found), allowed=str(case))
             with internals(context).guarded("check_kernel", label=label), internals(context).lock:
-                check = _Check(kernel, reference, arrays, updated, (tolerance, atol))
-                check.surroundings()
-                check.order(permute)
-                for changes in variations:
-                    check.variation(changes)
-                checked.append(check.result())
+                checked.append(_checked(kernel, reference, drawn, updated, (tolerance, atol), permute, variations))
     report = KernelReport(label, "ULP" if atol is None else "", tuple(checked))
     if report.faults:
         raise KernelFault(report)
@@ -179,8 +213,37 @@ def _case(shapes: Any, dtypes: Any, fail: Callable[..., Exception]) -> KernelCas
     return KernelCase(tuple(all_shapes), tuple(names))
 
 
+def _checked(
+    kernel: KernelOnDevice,
+    reference: Callable[..., Any],
+    drawn: Sequence[Sequence[Array]],
+    updated: Collection[str],
+    allowed: tuple[float, float | None],
+    permute: bool,
+    variations: Sequence[Mapping[str, Number]],
+) -> CheckedCase:
+    """Check a case with sets of inputs until one of them shows faults. Surroundings are the same for all sets."""
+    distance, notes, faults = 0.0, dict[str, None](), tuple[str, ...]()
+    for number, arrays in enumerate(drawn, 1):
+        check = _Check(kernel, reference, arrays, updated, allowed)
+        if number == 1:
+            check.surroundings()
+        check.order(permute)
+        for changes in variations:
+            check.variation(changes)
+        distance = max(distance, check.distance)
+        notes |= check.notes
+        if check.faults:
+            where = f", with set {number} of {len(drawn)} of elements" if number > 1 else ""
+            faults = tuple(f"{fault}{where}" for fault in check.faults)
+            break
+    return CheckedCase(
+        case=kernel.case, adapter=kernel.context.description, distance=distance, faults=faults, notes=tuple(notes)
+    )
+
+
 class _Check:
-    """A case on a device, run in each of the ways under the device's lock.
+    """A case with one set of inputs on a device, run in each of the ways under the device's lock.
 
     Args:
         kernel: the kernel.
@@ -188,6 +251,11 @@ class _Check:
         arrays: the inputs.
         updated: the outputs among them.
         allowed: the maximum distance of elements from the reference: in ULP, or as a difference if that is not None.
+
+    Attributes:
+        faults: the faults, a sentence each.
+        notes: the omitted checks with their reasons.
+        distance: the largest distance of an element from the reference.
     """
 
     def __init__(
@@ -199,8 +267,8 @@ class _Check:
         allowed: tuple[float, float | None],
     ) -> None:
         self._kernel, self._updated, self._allowed = kernel, updated, allowed
-        self._faults: dict[str, None] = {}
-        self._notes: dict[str, None] = {}
+        self.faults: dict[str, None] = {}
+        self.notes: dict[str, None] = {}
         filled = [b.name for b in kernel.bindings if b.access == "read" or b.name in updated]
         written = [b.name for b in kernel.bindings if b.access != "read"]
         if len(filled) != len(arrays) or set(updated) - set(written):
@@ -214,8 +282,8 @@ class _Check:
         self._wanted = dict(zip(written, outputs, strict=True))
         self._sizes = {name: array.nbytes for name, array in (self._contents | self._wanted).items()}
         self._plain, damage = kernel.run(self._contents, self._sizes)
-        self._faults.update(dict.fromkeys(damage))
-        self._distance = self._compare(self._plain)
+        self.faults.update(dict.fromkeys(damage))
+        self.distance = self._compare(self._plain)
         again, _ = kernel.run(self._contents, self._sizes)
         self._by_chance = self._differ(self._plain, again, "chance: a race")
 
@@ -226,7 +294,7 @@ class _Check:
             distance, fault = _distance(found[name].view(array.dtype).reshape(array.shape), array, *self._allowed)
             worst = max(worst, distance)
             if fault:
-                self._faults[f"{name}: {fault}{how}"] = None
+                self.faults[f"{name}: {fault}{how}"] = None
         return worst
 
     def _differ(self, one: Mapping[str, Array], two: Mapping[str, Array], fault: str) -> bool:
@@ -235,7 +303,7 @@ class _Check:
         for name, array in self._wanted.items():
             differ = (one[name] != two[name]).reshape(-1, array.itemsize).any(axis=1)
             if where := _where(differ, array.shape):
-                self._faults[f"{name}: elements depend on {fault}; {where}"] = None
+                self.faults[f"{name}: elements depend on {fault}; {where}"] = None
                 found = True
         return found
 
@@ -245,7 +313,7 @@ class _Check:
         tails = {name: behind_bytes(-(-size // 4) * 4) for name, size in sizes.items()}
         source, free = unfenced(kernel.source, tails)
         if fenced := sorted(set(sizes) - free):
-            self._notes[f"bound without canaries, because their lengths are taken indirectly: {', '.join(fenced)}"] = None
+            self.notes[f"bound without canaries, because their lengths are taken indirectly: {', '.join(fenced)}"] = None
         ways = [
             {"guard_pattern": FILL_PATTERN, "content_pattern": FILL_PATTERN},
             {"guard_pattern": OTHER_PATTERN, "content_pattern": FILL_PATTERN},
@@ -254,16 +322,16 @@ class _Check:
         (first, damage), (elsewhere, _), (before, _) = (
             kernel.run(contents, sizes, source=source, free=free, **way) for way in ways
         )
-        self._faults.update(dict.fromkeys(damage))
+        self.faults.update(dict.fromkeys(damage))
         if self._by_chance:
-            self._notes["not looked for: what is read out of bounds or before it is written; results depend on chance"] = None
+            self.notes["not looked for: what is read out of bounds or before it is written; results depend on chance"] = None
             return
         self._differ(first, elsewhere, "what lies outside of a buffer: read out of bounds")
         for name, array in self._wanted.items():
             one, two = (run[name].reshape(-1, array.itemsize) for run in (first, before))
             unwritten = (one == FILL_PATTERN).all(axis=1) & (two == OTHER_PATTERN).all(axis=1)
             if name not in self._updated and (where := _where(unwritten, array.shape)):
-                self._faults[f"{name}: elements are never written; {where}"] = None
+                self.faults[f"{name}: elements are never written; {where}"] = None
                 first[name] = np.where(unwritten[:, None], two, one).reshape(-1)
         self._differ(first, before, "what was in an output before: read before it was written")
 
@@ -273,7 +341,7 @@ class _Check:
         for what, options in _ORDERS.items() if permute else ():
             changed = reordered(kernel.source, **options)
             if changed is None:
-                self._notes[f"not looked for: what happens when {what} (main takes structures, or uses subgroups)"] = None
+                self.notes[f"not looked for: what happens when {what} (main takes structures, or uses subgroups)"] = None
                 continue
             found, _ = kernel.run(self._contents, self._sizes, source=changed)
             self._differ(self._plain, found, f"the order of invocations: a race, seen when {what}")
@@ -281,19 +349,8 @@ class _Check:
     def variation(self, changes: Mapping[str, Number]) -> None:
         """Hold the kernel with other constants against the reference."""
         found, damage = self._kernel.varied(changes).run(self._contents, self._sizes)
-        self._faults.update(dict.fromkeys(damage))
+        self.faults.update(dict.fromkeys(damage))
         self._compare(found, f", with {', '.join(f'{name}={value}' for name, value in changes.items())}")
-
-    def result(self) -> CheckedCase:
-        """Return the results."""
-        kernel = self._kernel
-        return CheckedCase(
-            case=kernel.case,
-            adapter=kernel.context.description,
-            distance=self._distance,
-            faults=tuple(self._faults),
-            notes=tuple(self._notes),
-        )
 
 
 def _outputs(results: Any, case: KernelCase, count: int, fail: Callable[..., Exception]) -> list[Array]:
