@@ -97,6 +97,13 @@ def test_one_warning_for_a_software_adapter(adapters: Any) -> None:
         context.destroy()
 
 
+def test_a_background_thread_warns_at_the_line_of_the_program(adapters: Any) -> None:
+    adapters("CPU")
+    with pytest.warns(RuntimeWarning, match="no hardware adapter was found") as caught:
+        wn.ml.create_context_async().result().destroy()
+    assert [warning.filename for warning in caught] == [__file__]
+
+
 def test_no_warning_where_software_was_asked_for(adapters: Any) -> None:
     adapters("CPU")
     with warnings.catch_warnings():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Collection, Mapping
 from importlib import import_module
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..core.call_site import warn
 from ..core.caps import Caps
 from ..core.errors import NotSupportedError, OperationError
 from ..costs import Target
@@ -276,7 +276,7 @@ class MLGraph:
                 except OSError:
                     continue
                 except OperationError as error:
-                    warnings.warn(str(error), RuntimeWarning, stacklevel=4)
+                    warn(str(error))
                 self._watched[name] = now
 
     def restore(self, kernel: str | None = None) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
+from ..core.call_site import warn
 from ..core.errors import MLTypeError, NotSupportedError
 from ..core.names import snake_case
 from ..runtime.device import Device, open_device
@@ -202,7 +202,7 @@ def _warn(message: str) -> None:
     if message not in _warned:
         _warned.add(message)
         logger.info(message)
-        warnings.warn(message, RuntimeWarning, stacklevel=4)
+        warn(message)
 
 
 ml = ML()

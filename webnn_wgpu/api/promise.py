@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
+from ..core.call_site import call_site, on_behalf_of
+
 P = ParamSpec("P")
 T = TypeVar("T")
 U = TypeVar("U")
@@ -78,9 +80,12 @@ class MLPromise(Generic[T]):
         outcome: list[tuple[T | None, BaseException | None]] = []
         finished = threading.Event()
 
+        site = call_site(2)
+
         def run() -> None:
             try:
-                outcome.append((work(), None))
+                with on_behalf_of(site):
+                    outcome.append((work(), None))
             except BaseException as error:  # the waiting thread raises it
                 outcome.append((None, error))
             finished.set()

@@ -1,10 +1,13 @@
-"""Where an operator was made: in a program, or in a file of a graph."""
+"""Where an operator was made: in a program, or in a file of a graph. Warnings point to the program too."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+import threading
+import warnings
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import TypeAlias
@@ -17,6 +20,7 @@ CallSite: TypeAlias = tuple[CodeType, int] | str
 """A function, or module, of a program, and the offset in its bytecode. Working out the line is left for later. A place in the
 file of a graph is a string: `model.webnn:12:9`."""
 
+_thread = threading.local()
 
 _SITES = 3
 """Most call sites that a message names."""
@@ -35,6 +39,26 @@ def call_site(depth: int) -> CallSite | None:
             return None
         frame = frame.f_back
     return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
+@contextmanager
+def on_behalf_of(site: CallSite | None) -> Generator[None]:
+    """Have the warnings of a background thread point to the call that started it."""
+    _thread.site = site
+    try:
+        yield
+    finally:
+        del _thread.site
+
+
+def warn(message: str) -> None:
+    """Issue a RuntimeWarning that points to the application's call of this package."""
+    site: CallSite | None = getattr(_thread, "site", None) or call_site(2)
+    if site is None:  # a command, which catches its warnings
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+        return
+    file, _, line = file_and_line(site).rpartition(":")
+    warnings.warn_explicit(message, RuntimeWarning, file, int(line))
 
 
 def file_and_line(site: CallSite) -> str:
