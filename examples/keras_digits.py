@@ -43,6 +43,7 @@ loss, accuracy = model.evaluate(held_out, right, batch_size=32, verbose=0)
 print(f"held-out pictures: loss {loss:.2f}, accuracy {accuracy:.3f}")
 
 model.save("digits.keras")
+print("written: digits.keras")
 again = keras.models.load_model("digits.keras")
 same = np.array_equal(again.predict(held_out, verbose=0), model.predict(held_out, verbose=0))
 print(f"the stored model predicts the same: {same}")

@@ -2,7 +2,8 @@
 
 pygfx draws the knot into a texture. The network reads it there, finds how much each pixel differs from those around it, and
 darkens the picture by that, as if contours were drawn in ink. Its answer goes into the texture of an image in a second scene.
-All on pygfx's device; no pixel visits the host. With `--live` in a window, which wants glfw or Qt; else one frame is saved.
+All on pygfx's device; no pixel visits the host. With `--live` in a window, which wants glfw or Qt; else one frame is saved
+to `drawing.png`, or to the path that is given.
 Needs the extra `pygfx`.
 """
 
@@ -67,7 +68,8 @@ def save(file: Path) -> None:
     frame(0.6)
     picture = np.asarray(canvas.draw())
     Image.fromarray(picture[..., :3]).save(file)
-    print(file.name, "darkest", picture[..., :3].max(axis=-1).min(), "brightest", picture[..., :3].min(axis=-1).max())
+    print("darkest", picture[..., :3].max(axis=-1).min(), "brightest", picture[..., :3].min(axis=-1).max())
+    print(f"written: {file}")
 
 
 def show() -> None:

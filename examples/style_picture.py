@@ -1,6 +1,7 @@
 """A picture takes the style of another: gradient steps on its pixels, until the Gram matrices of a network's features agree.
 
 The network is small, random and fixed, and both pictures are drawn here. The content of the first one holds back the steps.
+The result goes to `style.png`.
 `--window` shows the steps in a pygfx window, which wants glfw or Qt, or off screen where `RENDERCANVAS_FORCE_OFFSCREEN=1`.
 Needs the extra `image`, and `pygfx` for the window.
 """
@@ -127,3 +128,4 @@ else:
     for _ in range(STEPS):
         pixels = advance()
 Image.fromarray(pixels).resize((6 * SIZE, 6 * SIZE)).save("style.png")
+print("written: style.png")

@@ -2,6 +2,7 @@
 
 The source could be what a renderer has just drawn, or a frame of a video; here it is painted by numpy. Reading the texture,
 the graph and drawing the answer go into one command encoder and one submit. Needs the extra `image`.
+The picture goes to `detail.png`, or to the path that is given.
 """
 
 import sys
@@ -55,4 +56,5 @@ data = device.queue.read_texture({"texture": target}, {"bytes_per_row": 2 * SIZE
 picture = np.frombuffer(data, np.uint8).reshape(2 * SIZE, 2 * SIZE, 4)
 file = Path(sys.argv[1] if len(sys.argv) > 1 else "detail.png")
 Image.fromarray(picture[..., :3]).save(file)
-print(file.name, "mean color", picture[..., :3].mean(axis=(0, 1)).round().astype(int))
+print("mean color", picture[..., :3].mean(axis=(0, 1)).round().astype(int))
+print(f"written: {file}")

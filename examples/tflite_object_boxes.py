@@ -54,3 +54,4 @@ for kind, count, box in sorted(boxes(classes[0, ::STEP, ::STEP]), key=lambda fou
     drawing.text((corners[0] + 5, corners[1] + 5), labels[kind], fill=(255, 40, 40))
     print(f"{labels[kind]}: {count} pixels, {corners}")
 picture.save("objects.png")
+print("written: objects.png")

@@ -35,4 +35,4 @@ graph.save("disk.webnn")
 wn.exporters.web.write(graph, "page", inputs={"point": np.float32([[0.2, 0.4]])})
 print(f"loss {losses[0]:.2f} -> {losses[-1]:.2f}")
 for file in ("disk.onnx", "disk.webnn", "page"):
-    print(file, wn.load(file, context).run({"point": np.float32([[0.2, 0.4]])})["inside"])
+    print(f"written: {file}", wn.load(file, context).run({"point": np.float32([[0.2, 0.4]])})["inside"])

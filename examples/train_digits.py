@@ -61,6 +61,7 @@ if __name__ == "__main__":
                 print(f"step {number + 1}: loss {results['loss']:.2f}, accuracy {results['accuracy']:.2f}")
         print(step)
         step.save("digits.safetensors")
+        print("written: digits.safetensors")
         trained = step.parameters()
 
     # The trained network as a graph of its own, with the weights as constants.

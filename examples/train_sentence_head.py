@@ -65,6 +65,7 @@ with (
             if number % 20 == 0 or number == 59:
                 print(f"step {number + 1}: loss {results['loss']:.2f}, accuracy {results['accuracy']:.2f}")
         step.save("topics.safetensors")
+        print("written: topics.safetensors")
 
     # The file has the weights under their names, and the states of the optimizer.
     stored = load_file("topics.safetensors")

@@ -23,7 +23,7 @@ EXPECTED = {
     "quick_start.py": r"\[\[0\.2689 0\.7311\]\n \[0\.7311 0\.2689\]\]\n\d+ slots?, .* dispatch.*, 1 pass\n",
     "own_device.py": r"total: \[ +0\. +0\. +60\. +220\.\]\n",
     "own_buffers.py": r"the blurred waves lie between -0\.47 and 0\.48\n",
-    "texture_in_out.py": r"detail\.png mean color \[\d+ \d+ \d+\]\n",
+    "texture_in_out.py": r"mean color \[\d+ \d+ \d+\]\nwritten: detail\.png\n",
     "own_operator.py": (
         r"1 slot, .*\n +0 clamp_0: .*\n +1 bilateral: wgsl_op \(8, 6, 1\) .*\n +2 sub_2: .*\n"
         r"noise 0\.048 -> 0\.008\nedge 0\.7 -> 0\.6\nlargest difference to numpy: small\n"
@@ -34,7 +34,7 @@ EXPECTED = {
         r"findings now: 0\nthe fast one: right\n(it takes 1/\d+ of the time\n)?wrong operators: None\n"
     ),
     "frame_loop.py": r"30 frames; mean brightness of the last: 125\.\d\n",
-    "pygfx_filter.py": r"drawing\.png darkest \d+ brightest \d+\n",
+    "pygfx_filter.py": r"darkest \d+ brightest \d+\nwritten: drawing\.png\n",
     "sentence_encoder.py": (
         r"How do I bake bread\? -> Knead the dough and let it rise for an hour\. \(0\.\d\d\)\n"
         r"When does my train depart\? -> The train to Lisbon leaves at nine\. \(0\.\d\d\)\n"
@@ -60,6 +60,7 @@ EXPECTED = {
     "tflite_keyword_spotting.py": r"silence: (silence|unknown) \(0\.\d\d\)\nnoise: silence \((1|0\.[5-9])\.?\d*\)\n",
     "tflite_object_boxes.py": (
         r"72 nodes on the device, 0 on the host, 0 evaluated beforehand\n(cat: \d+ pixels, \[\d+, \d+, \d+, \d+\]\n){1,5}"
+        r"written: objects\.png\n"
     ),
     "text_generation.py": (
         r"input_ids: int64\[batch, sequence\]\nattention_mask: int64\[batch, past \+ sequence\]\nState\(54 of 64 rows\)\n"
@@ -67,6 +68,7 @@ EXPECTED = {
     ),
     "train_digits.py": (
         r"(step (1|41|81|120): loss \d\.\d\d, accuracy \d\.\d\d\n){4}Step\(Adam, 2698 weights, 120 steps\)\n"
+        r"written: digits\.safetensors\n"
         r"held-out accuracy (0\.9[5-9]\d|1\.000)\n"
     ),
     "train_text.py": (
@@ -75,16 +77,17 @@ EXPECTED = {
     ),
     "train_sentence_head.py": (
         r"step 1: loss 1\.\d\d, accuracy 0\.\d\d\n(step (21|41|60): loss 0\.\d\d, accuracy 1\.00\n){3}"
+        r"written: topics\.safetensors\n"
         r"How long .* -> kitchen \(0\.\d\d\)\nIs this .* -> travel \(0\.\d\d\)\nThe moons .* -> space \(0\.\d\d\)\n"
     ),
     "train_and_export.py": (
-        r"loss 0\.2\d -> 0\.0\d\ndisk\.onnx \[\[(?P<inside>0\.9\d+)\]\]\n"
-        r"disk\.webnn \[\[(?P=inside)\]\]\npage \[\[(?P=inside)\]\]\n"
+        r"loss 0\.2\d -> 0\.0\d\nwritten: disk\.onnx \[\[(?P<inside>0\.9\d+)\]\]\n"
+        r"written: disk\.webnn \[\[(?P=inside)\]\]\nwritten: page \[\[(?P=inside)\]\]\n"
     ),
-    "style_picture.py": r"step 1: style 0\.1\d{3}\n(step (41|81): style 0\.00\d\d\n){2}step 120: style 0\.000\d\n",
+    "style_picture.py": r"step 1: style 0\.1\d{3}\n(step (41|81): style 0\.00\d\d\n){2}step 120: style 0\.000\d\nwritten: style\.png\n",
     "keras_digits.py": (
         r"Epoch 1/2\n60/60 - .* accuracy: .* loss: .*\nEpoch 2/2\n60/60 - .*\n"
-        r"held-out pictures: loss 0\.\d\d, accuracy (0\.9[6-9]\d|1\.000)\n"
+        r"held-out pictures: loss 0\.\d\d, accuracy (0\.9[6-9]\d|1\.000)\nwritten: digits\.keras\n"
         r"the stored model predicts the same: True\ncompiled graphs: \d{1,2}, runs: \d+\n"
     ),
     "onnx_dynamic_shapes.py": (

@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status: 1 where plans differ."""
     options = _parser().parse_args(arguments)
     if options.collect:
-        patterns.collect()
+        print(patterns.collect())
         return 0
     models = [name for name in all_names() if _chosen(name, options.models)]
     devices = [name for name in RECORDS if _chosen(name, options.records)]
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.show:
         return _show(*options.show)
     if options.update:
-        digests.write()
+        print(digests.write())
         return 0
     if not tasks:
         print("no model or no record matches", file=sys.stderr)
@@ -89,8 +89,10 @@ def _compare(base: trees.Tree, tasks: Sequence[tuple[str, str]], options: argpar
         trees.make(tree, tasks, options.jobs, partial(_progress, tree.name))
     ignored = [name.strip() for name in options.ignore.split(",")]
     places: dict[str, list[str]] = {}
+    new = 0
     for model, device in tasks:
         if found := compare(trees.load(base, model, device), trees.load(mine, model, device), ignored):
+            new += bool(found.new)
             places.setdefault("\n".join(found.lines(diff=options.diff)), []).append(f"{model} on {device}")
     for text, found_in in places.items():
         print(f"{', '.join(found_in)}:")
@@ -99,7 +101,8 @@ def _compare(base: trees.Tree, tasks: Sequence[tuple[str, str]], options: argpar
     if not differing:
         print(f"nothing changed against {base.name}: {len(tasks)} golden plans are the same")
         return 0
-    print(f"{differing} of {len(tasks)} golden plans differ from {base.name}")
+    note = f", of which {new} are new" if new else ""
+    print(f"{differing} of {len(tasks)} golden plans differ from {base.name}{note}")
     return 1
 
 

@@ -26,6 +26,7 @@ class Difference:
         fields: field of the plans, such as "dispatches.grid" -> how often it differs.
         example: one of these differences, for people.
         failure: why one of the sides could not be made.
+        new: the operators of the graph that the first tree does not have.
     """
 
     totals: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
@@ -35,13 +36,16 @@ class Difference:
     fields: Mapping[str, int] = field(default_factory=dict[str, int])
     example: str = ""
     failure: str = ""
+    new: Collection[str] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.totals or self.added or self.gone or self.changed or self.fields or self.failure)
+        return bool(self.totals or self.added or self.gone or self.changed or self.fields or self.failure or self.new)
 
     def lines(self, *, diff: bool = False) -> Iterator[str]:
         """Yield the lines to print; `diff` adds unified diffs of the changed kernels."""
         yield from self.failure.splitlines()
+        if self.new:
+            yield f"new: the first tree does not have {', '.join(self.new)}"
         if self.totals:
             yield ", ".join(f"{name} {before:,} -> {after:,}" for name, (before, after) in self.totals.items())
         yield from (f"+ {name}" for name in self.added)
@@ -63,10 +67,8 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any], ignored: Collec
         after: of the second tree.
         ignored: fields of plans that do not count, such as "params".
     """
-    if "failure" in before and "failure" not in after:
-        # An operator that the first tree does not have ends there in an error.
-        reason = before["failure"].splitlines()[-1]
-        return Difference(failure=f"new in the second tree: the first one cannot plan it ({reason})")
+    if before.get("missing") and "failure" not in after:
+        return Difference(new=before["missing"])
     failures = [
         f"{side} failed:\n{dumped['failure']}"
         for side, dumped in (("the first tree", before), ("the second tree", after))

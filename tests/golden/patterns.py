@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from tests import support
+from tests.golden.digests import changes
 from tests.golden.graphs import normal, packed
 
 if TYPE_CHECKING:
@@ -128,8 +129,8 @@ def _plain(given: Any) -> Any:
     return given.item() if isinstance(given, np.generic) else given
 
 
-def collect() -> None:
-    """Run the tests and write the file.
+def collect() -> str:
+    """Run the tests and write the file. Return a sentence about what changed.
 
     Raises:
         RuntimeError: a test failed.
@@ -153,7 +154,9 @@ def collect() -> None:
         paths = [str(TESTS / f"test_{name}.py") for name in MODULES]
         if pytest.main(["-q", "-n0", "-p", "no:cacheprovider", "--profiles=full", *paths], plugins=[collector]):
             raise RuntimeError("the golden graphs stay as they were, since a test failed")
-    FILE.write_text(text_of(collector.found, collector.random), encoding="utf-8")
+    before, text = graphs(), text_of(collector.found, collector.random)
+    FILE.write_text(text, encoding="utf-8")
+    return changes("tests of passes", before, json.loads(text), FILE)
 
 
 def text_of(found: Mapping[str, Sequence[str]], random: Collection[str]) -> str:

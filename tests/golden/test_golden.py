@@ -186,10 +186,11 @@ def dumped() -> dict[str, Any]:
 
 
 def test_a_graph_that_only_the_second_tree_plans_is_new(dumped: dict[str, Any]) -> None:
-    failed = {"plans": [], "kernels": {}, "failure": "Traceback\nKeyError: 'x.sech'\n"}
+    failed = {"plans": [], "kernels": {}, "failure": "Traceback\nKeyError: 'x.sech'\n", "missing": ["x.sech"]}
     found = compare(failed, dumped)
-    assert list(found.lines()) == ["new in the second tree: the first one cannot plan it (KeyError: 'x.sech')"]
+    assert list(found.lines()) == ["new: the first tree does not have x.sech"]
     assert "the second tree failed" in compare(dumped, failed).failure
+    assert "the first tree failed" in compare({**failed, "missing": []}, dumped).failure
 
 
 def test_equal_plans_do_not_differ(dumped: dict[str, Any]) -> None:

@@ -13,7 +13,10 @@ import json
 import sys
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 HERE = Path(__file__).resolve().parents[2]
 
@@ -42,6 +45,13 @@ def take_package(tree: Path) -> None:
     sys.path[0] = str(HERE)
 
 
+def _missing(graphs: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the operators of graphs that the tree's package does not have."""
+    from webnn_wgpu.ops import OPS
+
+    return sorted({node["op"] for graph in graphs for node in graph["nodes"]} - set(OPS))
+
+
 def main() -> None:
     """Carry out the tasks on stdin."""
     tree, folder = Path(sys.argv[1]), Path(sys.argv[2])
@@ -54,7 +64,7 @@ def main() -> None:
         try:
             found: dict[str, Any] = dump(model, device, graphs)
         except Exception:  # a revision that lacks what a graph needs, which the comparison must show
-            found = {"plans": [], "kernels": {}, "failure": traceback.format_exc()}
+            found = {"plans": [], "kernels": {}, "failure": traceback.format_exc(), "missing": _missing(graphs.get(model, ()))}
         unfinished = folder / f".{file_name(model, device)}"
         unfinished.write_bytes(gzip.compress(json.dumps(found).encode(), 4, mtime=0))
         unfinished.replace(folder / file_name(model, device))

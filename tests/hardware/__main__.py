@@ -17,9 +17,10 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.golden import bench
+from tests.golden.digests import changes
 from tests.hardware.beside import VARIABLE, side_by_side, their_rows
 from tests.hardware.collecting import caps_of, dispatches, golden_models
 from tests.hardware.compiler import Compiler
@@ -29,7 +30,7 @@ from tests.hardware.report import BUDGETS, Row, compile_all, exceeded, shares_of
 from tests.hardware.summary import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 ALL = "all"
 
@@ -141,13 +142,20 @@ def _write_instructions(folder: Path, rows: Sequence[Row]) -> None:
 
 
 def _update() -> int:
-    budgets = {}
+    before: dict[str, dict[str, Any]] = json.loads(BUDGETS.read_text())
+    budgets: dict[str, dict[str, Any]] = {}
     for family in FAMILIES.values():
         _, rows = _compiled(family, golden_models())
         budgets[family.name] = worst(rows)
-        print("\n".join(exceeded(family, rows, budgets)))
+        for fault in exceeded(family, rows, budgets):
+            print(fault)
     BUDGETS.write_text(json.dumps(budgets, indent=1) + "\n")
+    print(changes("budgets of kernels", _by_kernel(before), _by_kernel(budgets), BUDGETS))
     return 0
+
+
+def _by_kernel(budgets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {f"{family} {kernel}": figures for family, own in budgets.items() for kernel, figures in own.items()}
 
 
 if __name__ == "__main__":
