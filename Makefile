@@ -72,7 +72,7 @@ test: style $(VENV)/.weights ## linters, type checker, import rules, and pytest:
 	@$(MAKE) --no-print-directory translators || echo "Tests that translate kernels to HLSL and Metal's language are skipped"
 	$(call beside_types,--all,$(pytest) --profiles=rotate $(ARGS))
 
-test-quick: style ## linters, type checker, import rules, and the quick tests that need no device: about a minute
+test-quick: style ## linters, type checker, import rules, and the quick tests that need no device: one to two minutes
 	$(call beside_types,,$(pytest) --no-device --profiles=rotate -m "not bench and not campaign and not slow" $(or $(ARGS),$(QUICK)))
 
 test-all: lint $(VENV)/.weights ## everything: all device profiles, random graphs, SwiftShader, other subgroups, the oldest wgpu

@@ -84,7 +84,10 @@ EXPECTED = {
         r"loss 0\.2\d -> 0\.0\d\nwritten: disk\.onnx \[\[(?P<inside>0\.9\d+)\]\]\n"
         r"written: disk\.webnn \[\[(?P=inside)\]\]\nwritten: page \[\[(?P=inside)\]\]\n"
     ),
-    "style_picture.py": r"step 1: style 0\.1\d{3}\n(step (41|81): style 0\.00\d\d\n){2}step 120: style 0\.000\d\nwritten: style\.png\n",
+    "style_picture.py": (
+        r"step 1: style 0\.1\d{3}\n(step (41|81): style 0\.00\d\d\n){2}step 120: style 0\.000\d\n"
+        r"written: style\.png\n"
+    ),
     "keras_digits.py": (
         r"Epoch 1/2\n60/60 - .* accuracy: .* loss: .*\nEpoch 2/2\n60/60 - .*\n"
         r"held-out pictures: loss 0\.\d\d, accuracy (0\.9[6-9]\d|1\.000)\nwritten: digits\.keras\n"

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from tests import support
-from tests.golden.digests import changes
 from tests.golden.graphs import normal, packed
+from tests.golden.rewritten import changes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

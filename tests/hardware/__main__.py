@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.golden import bench
-from tests.golden.digests import changes
+from tests.golden.rewritten import changes
 from tests.hardware.beside import VARIABLE, side_by_side, their_rows
 from tests.hardware.collecting import caps_of, dispatches, golden_models
 from tests.hardware.compiler import Compiler

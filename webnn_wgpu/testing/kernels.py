@@ -63,8 +63,8 @@ def _draws(
 ) -> list[list[Array]]:
     """Return sets of inputs for a case, of which no two are equal.
 
-    The second and third set of the default inputs have the largest element of each row at its end and at its start: a race in a
-    maximum is only seen if that element is lost.
+    Of the default inputs, the second set has the largest element of each row at its end, and the third set at its start. A race
+    in a maximum is only seen if that element is lost.
     """
     found: list[list[Array]] = []
     for seed in range(count):
