@@ -104,7 +104,13 @@ class ContextState:
 
     def _check_owned(self, tensor: Any, operator: str) -> None:
         if not isinstance(tensor, MLTensor):
-            raise MLTypeError("a tensor must be an MLTensor", operator=operator, got=type(tensor).__name__, allowed="MLTensor")
+            raise MLTypeError(
+                "a tensor must be an MLTensor",
+                operator=operator,
+                got=type(tensor).__name__,
+                allowed="MLTensor",
+                hint="create_tensor() and wrap_buffer() return one. compute() takes arrays",
+            )
         if tensor._context is not self:
             raise MLTypeError("the tensor belongs to another context", operator=operator, got=repr(tensor))
         if tensor._destroyed:

@@ -16,7 +16,7 @@ _UNLIMITED = 1 << 20
 
 
 def result_console() -> Console:
-    """Return the console of results: as wide as the terminal. In a file or a pipe, nothing is cut or wrapped."""
+    """Return the console of results: as wide as the terminal. In a file or a pipe, no cell of a table is cut or wrapped."""
     console = Console()
     return console if console.is_terminal else Console(width=_UNLIMITED)
 

@@ -13,6 +13,9 @@ from .device import Device
 from .messages import wgpu_message
 
 
+_AFTERWARDS = "Give an open pass as `compute_pass=`. WebGPU makes the encoder invalid: create another one"
+
+
 def check_encoder(device: Device, given: Any, kind: type[Any], what: str) -> None:
     """Raise unless `given` is an encoder or a pass of a kind, on a device that is still there.
 
@@ -38,4 +41,6 @@ def recording(what: str, why: str) -> Generator[None]:
     try:
         yield
     except wgpu.GPUError as error:
-        raise InvalidStateError(f"nothing can be recorded into {what}: {why}", got=wgpu_message(error)) from error
+        raise InvalidStateError(
+            f"nothing can be recorded into {what}: {why}", got=wgpu_message(error).rstrip("."), hint=_AFTERWARDS
+        ) from error
