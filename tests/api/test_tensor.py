@@ -154,7 +154,11 @@ def test_rules_of_reading_and_writing(anywhere: wn.MLContext, fresh: wn.MLContex
                 "a constant tensor is used through MLGraphBuilder.constant only;"
                 " got MLTensor(shape=[3], dtype=float32, constant)",
             ),
-            (7, "a tensor must be an MLTensor; got int; allowed: MLTensor"),
+            (
+                7,
+                "a tensor must be an MLTensor; got int; allowed: MLTensor. "
+                "create_tensor() and wrap_buffer() return one. compute() takes arrays",
+            ),
         ):
             with pytest.raises(TypeError) as caught:
                 call(given)

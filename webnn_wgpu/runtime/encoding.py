@@ -12,7 +12,6 @@ from ..core.errors import InvalidStateError, MLTypeError
 from .device import Device
 from .messages import wgpu_message
 
-
 _AFTERWARDS = "Give an open pass as `compute_pass=`. WebGPU makes the encoder invalid: create another one"
 
 
