@@ -85,6 +85,10 @@ class KernelReport:
         for c in self.checked:
             lines += [f"{c.case}: {fault}" for fault in c.faults]
         lines += dict.fromkeys(f"note: {note}" for c in self.checked for note in c.notes)
+        if self.faults:
+            lines.append(
+                "next: webnn_wgpu.debug.interpret(source, buffers, grid=workgroups) names the lines of races and wrong reads"
+            )
         return "\n".join(lines)
 
 

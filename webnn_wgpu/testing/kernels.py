@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -26,6 +27,11 @@ from .rewriting import reordered, unfenced
 
 OTHER_PATTERN = 0x5A
 """The byte that fills guard regions or outputs in a second run: large numbers, as float32, float16 and as integers."""
+
+_SEVERAL = "The shapes of several inputs are one case: shapes=[[(2, 3), (3,)]]"
+
+_WIDE = re.compile(r"\b[iu]64\b")
+"""The types of 64-bit integers in a source."""
 
 _ORDERS: Mapping[str, dict[str, bool]] = {
     "workgroups run from the last to the first": {"workgroups": True, "invocations": False},
@@ -121,7 +127,8 @@ def check_kernel(
         source: the WGSL with an entry point `main`, as for `run_wgsl`: bindings 0, 1, ... of group 0. Its `read` buffers are
             the inputs, in order, and its `read_write` buffers are the outputs. `T`, unless the source declares it, is the data
             type of the first input, and `T0`, `T1`, ... those of each.
-        reference: returns the output, or a list of outputs, for the inputs. float64 is rounded to the first input's type.
+        reference: returns the output, or a list of outputs, for the inputs. float64 is rounded to the first input's type,
+            and int64 becomes 32 bits unless the source has integers of 64 bits.
         shapes: the shapes of the cases: the shape of a single input, (2, 3) or 6, or a list with one per input: [(2, 3), (3,)].
         workgroups: the number of workgroups: (x, y, z), (x, y) or x, or a function of the `KernelCase`, which has `shapes`,
             `dtypes` and `constants`.
@@ -207,7 +214,7 @@ def _case(shapes: Any, dtypes: Any, fail: Callable[..., Exception]) -> KernelCas
     several = isinstance(dtypes, list | tuple)
     names = [np.dtype(d).name for d in (cast("Sequence[Any]", dtypes) if several else [dtypes] * len(all_shapes))]
     if len(names) != len(all_shapes):
-        raise fail("there must be a data type for each input", got=f"{names!r} for shapes {all_shapes}")
+        raise fail("there must be a data type for each input", got=f"{names!r} for shapes {all_shapes}", hint=_SEVERAL)
     if unknown := [name for name in names if name not in DATA_TYPES]:
         raise fail("unknown data type", got=", ".join(unknown), allowed=", ".join(DATA_TYPES))
     return KernelCase(tuple(all_shapes), tuple(names))
@@ -274,11 +281,12 @@ class _Check:
         if len(filled) != len(arrays) or set(updated) - set(written):
             raise kernel.fail(
                 "the source must declare a buffer for every input",
-                got=", ".join(f"{b.access} {b.name}" for b in kernel.bindings),
-                allowed=f"{len(arrays)} of read" + f", or updated={list(updated)}" * bool(updated),
+                got=f"{', '.join(f'{b.access} {b.name}' for b in kernel.bindings)} for {kernel.case}",
+                allowed=f"{len(arrays)} in all of read" + f" and updated={list(updated)}" * bool(updated),
+                hint=_SEVERAL,
             )
         self._contents = dict(zip(filled, arrays, strict=True))
-        outputs = _outputs(reference(*(a.copy() for a in arrays)), kernel.case, len(written), kernel.fail)
+        outputs = _outputs(reference(*(a.copy() for a in arrays)), kernel, len(written))
         self._wanted = dict(zip(written, outputs, strict=True))
         self._sizes = {name: array.nbytes for name, array in (self._contents | self._wanted).items()}
         self._plain, damage = kernel.run(self._contents, self._sizes)
@@ -333,7 +341,7 @@ class _Check:
             if name not in self._updated and (where := _where(unwritten, array.shape)):
                 self.faults[f"{name}: elements are never written; {where}"] = None
                 first[name] = np.where(unwritten[:, None], two, one).reshape(-1)
-        self._differ(first, before, "what was in an output before: read before it was written")
+        self._differ(first, before, "what was in an output before: read before it was written, and not `updated`")
 
     def order(self, permute: bool) -> None:
         """Check for results that depend on the order of invocations."""
@@ -353,16 +361,20 @@ class _Check:
         self._compare(found, f", with {', '.join(f'{name}={value}' for name, value in changes.items())}")
 
 
-def _outputs(results: Any, case: KernelCase, count: int, fail: Callable[..., Exception]) -> list[Array]:
+def _outputs(results: Any, kernel: KernelOnDevice, count: int) -> list[Array]:
+    """Return the arrays of the reference, in types that the kernel can write. numpy often computes in 64 bits."""
     listed: list[Any] = list(cast("Sequence[Any]", results)) if isinstance(results, list | tuple) else [results]
     if len(listed) != count:
-        raise fail("the reference must return an array for every output", got=str(len(listed)), allowed=str(count))
+        raise kernel.fail("the reference must return an array for every output", got=str(len(listed)), allowed=str(count))
     arrays: list[Array] = []
     for result in listed:
         array: Array = np.asarray(result)
         if array.dtype == np.float64:
-            floats = [d for d in case.dtypes[:1] if d.startswith("float")]
+            floats = [d for d in kernel.case.dtypes[:1] if d.startswith("float")]
             array = array.astype(floats[0] if floats else np.float32)
+        elif array.dtype in (np.int64, np.uint64) and not _WIDE.search(kernel.source):
+            signed = array.dtype == np.int64 and not kernel.case.dtypes[0].startswith("uint")
+            array = array.astype(np.int32 if signed else np.uint32)
         arrays.append(np.ascontiguousarray(array).reshape(array.shape))
     return arrays
 
@@ -379,9 +391,8 @@ def _distance(found: Array, wanted: Array, tolerance: float, atol: float | None)
     at = tuple(int(i) for i in np.unravel_index(int(distances.argmax()), wanted.shape))
     return worst, (
         f"{np.count_nonzero(distances > allowed)} of {wanted.size} elements are further than {allowed:g}{unit} from the "
-        f"reference, the worst at {list(at)}: {found[at]!s} instead of {wanted[at]!s}, by {worst:.4g}{unit}; "
-        "`tolerance` or `atol` allows for roundings"
-    )
+        f"reference, the worst at {list(at)}: {found[at]!s} instead of {wanted[at]!s}, by {worst:.4g}{unit}"
+    ) + ("; `tolerance` or `atol` allows for roundings" if wanted.dtype.kind == "f" else "")
 
 
 def _where(elements: Array, shape: tuple[int, ...]) -> str:
