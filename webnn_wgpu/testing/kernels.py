@@ -372,8 +372,8 @@ def _outputs(results: Any, kernel: KernelOnDevice, count: int) -> list[Array]:
         if array.dtype == np.float64:
             floats = [d for d in kernel.case.dtypes[:1] if d.startswith("float")]
             array = array.astype(floats[0] if floats else np.float32)
-        elif array.dtype in (np.int64, np.uint64) and not _WIDE.search(kernel.source):
-            signed = array.dtype == np.int64 and not kernel.case.dtypes[0].startswith("uint")
+        elif array.dtype.name in ("int64", "uint64") and not _WIDE.search(kernel.source):
+            signed = array.dtype.kind == "i" and not kernel.case.dtypes[0].startswith("uint")
             array = array.astype(np.int32 if signed else np.uint32)
         arrays.append(np.ascontiguousarray(array).reshape(array.shape))
     return arrays
