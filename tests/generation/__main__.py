@@ -6,6 +6,7 @@ after it. A test compares the files with the definitions.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tests.generation.modules import generated
@@ -15,19 +16,38 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def main() -> None:
-    """Write the files that differ, and print their names, with the next step for those of a new group."""
+    """Write the files that differ, and print their names, with the next step for those of a new group or module."""
+    written = False
+    missing = unregistered()
+    for module in missing:
+        print(f"{module}: not registered, so add it to webnn_wgpu/ops/__init__.py and run this again")
     for path, text in generated().items():
         file = REPOSITORY / path
         if not file.exists() or file.read_text(encoding="utf-8") != text:
             new = not file.exists() and file.parent.is_relative_to(REPOSITORY / "webnn_wgpu" / "api")
             file.write_text(text, encoding="utf-8")
+            written = True
             package = Path(path).parent / "__init__.py"
             print(f"{path}: new, so add its class to the bases in {package}" if new else path)
     readme = REPOSITORY / "README.md"
     text = readme.read_text(encoding="utf-8")
     if counted(text) != text:
         readme.write_text(counted(text), encoding="utf-8")
+        written = True
         print(readme.name)
+    if not written and not missing:
+        print("nothing changed: all files agree with the operators")
+
+
+def unregistered() -> list[str]:
+    """Return the modules of operators that `webnn_wgpu/ops/__init__.py` does not import."""
+    folder = REPOSITORY / "webnn_wgpu" / "ops"
+    imported = set(re.findall(r"^    (\w+),$", (folder / "__init__.py").read_text(encoding="utf-8"), re.MULTILINE))
+    return [
+        path.relative_to(REPOSITORY).as_posix()
+        for path in sorted(folder.glob("[!_]*.py"))
+        if path.stem not in imported and re.search(r"^OPS\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.generation import eager
+from tests.generation.__main__ import unregistered
 from tests.generation.modules import FOLDER, generated
 from tests.generation.signatures import Signature
 from webnn_wgpu.api.operators import Operators
@@ -27,6 +28,10 @@ def files() -> dict[str, str]:
 def test_generated_modules_are_up_to_date(files: dict[str, str], repository: Path) -> None:
     stale = [path for path, text in files.items() if (repository / path).read_text(encoding="utf-8") != text]
     assert stale == [], "run `python -m tests.generation`"
+
+
+def test_every_module_of_operators_is_registered() -> None:
+    assert unregistered() == [], "add it to webnn_wgpu/ops/__init__.py"
 
 
 def test_names_of_new_operators_do_not_wait_for_their_methods() -> None:

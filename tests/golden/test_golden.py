@@ -23,6 +23,7 @@ from tests.golden.models import plan_model
 from tests.golden.operators import INTERNAL
 from tests.golden.planning import planning_context
 from tests.golden.records import RECORDS, record
+from tests.golden.worker import _missing
 from tests.rotation import part_of
 from webnn_wgpu.ops import OPS
 
@@ -191,6 +192,16 @@ def test_a_graph_that_only_the_second_tree_plans_is_new(dumped: dict[str, Any]) 
     assert list(found.lines()) == ["new: the first tree does not have x.sech"]
     assert "the second tree failed" in compare(dumped, failed).failure
     assert "the first tree failed" in compare({**failed, "missing": []}, dumped).failure
+
+
+def test_a_worker_names_the_operators_that_its_package_lacks() -> None:
+    graphs: list[dict[str, Any]] = [
+        {"method": "x.sech", "arguments": {}},
+        {"method": "x.acos", "arguments": {}},
+        {"method": "relu", "arguments": {}},
+        {"values": [], "nodes": [{"op": "x.csch"}, {"op": "x.top_k"}]},
+    ]
+    assert _missing(graphs) == ["x.csch", "x.sech"]
 
 
 def test_equal_plans_do_not_differ(dumped: dict[str, Any]) -> None:

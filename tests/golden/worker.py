@@ -47,9 +47,18 @@ def take_package(tree: Path) -> None:
 
 def _missing(graphs: Sequence[dict[str, Any]]) -> list[str]:
     """Return the operators of graphs that the tree's package does not have."""
+    from webnn_wgpu import MLGraphBuilder
+    from webnn_wgpu.api.operators.ext import Extensions
     from webnn_wgpu.ops import OPS
 
-    return sorted({node["op"] for graph in graphs for node in graph["nodes"]} - set(OPS))
+    found: set[str] = set()
+    for graph in graphs:
+        found |= {node["op"] for node in graph.get("nodes", ()) if node["op"] not in OPS}
+        method = graph.get("method", "")
+        methods: type = Extensions if method.startswith("x.") else MLGraphBuilder
+        if method and not hasattr(methods, method.removeprefix("x.")):
+            found.add(method)
+    return sorted(found)
 
 
 def main() -> None:
