@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -31,9 +32,10 @@ class GradientMismatchError(AssertionError):
     """
 
     def __init__(self, operands: str, analytic: float, numeric: float) -> None:
+        hint = "" if math.isfinite(numeric) else ". Give operands for which the results around them are finite"
         super().__init__(
             f"the derivative by operand {operands} must agree with central differences; got {analytic:.9g} by gradients, "
-            f"{numeric:.9g} by differences"
+            f"{numeric:.9g} by differences{hint}"
         )
         self.analytic, self.numeric = analytic, numeric
 
