@@ -244,6 +244,12 @@ def test_a_reference_may_compute_in_64_bits(on: list[wn.MLContext], dtype: str) 
     assert "1 of 1 elements" in faults(on, source, lambda x: x.sum() + 1, shapes=[9], dtypes=[dtype], workgroups=1)
 
 
+def test_a_kernel_without_inputs(on: list[wn.MLContext]) -> None:
+    source = """@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(8) fn main(@builtin(local_invocation_index) i: u32) { y[i] = i; }"""
+    assert not check_kernel(source, lambda: np.arange(8), shapes=[[]], dtypes=[[]], workgroups=1, on=on).faults
+
+
 def test_a_later_set_of_elements_is_named(on: list[wn.MLContext]) -> None:
     drawn: list[Any] = []
 

@@ -373,7 +373,7 @@ def _outputs(results: Any, kernel: KernelOnDevice, count: int) -> list[Array]:
             floats = [d for d in kernel.case.dtypes[:1] if d.startswith("float")]
             array = array.astype(floats[0] if floats else np.float32)
         elif array.dtype.name in ("int64", "uint64") and not _WIDE.search(kernel.source):
-            signed = array.dtype.kind == "i" and not kernel.case.dtypes[0].startswith("uint")
+            signed = array.dtype.kind == "i" and not any(d.startswith("uint") for d in kernel.case.dtypes[:1])
             array = array.astype(np.int32 if signed else np.uint32)
         arrays.append(np.ascontiguousarray(array).reshape(array.shape))
     return arrays
