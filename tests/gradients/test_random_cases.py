@@ -61,8 +61,8 @@ def check_cases(name: str, data_type: str, tolerance: float) -> None:
         if found == CASES:
             return
     raise AssertionError(
-        f"{found} cases of {name} in {MOST_SEEDS} graphs of {data_type}; an operator that takes a limited range belongs to LEFT_OUT in "
-        "tests/gradients/drawn.py"
+        f"{found} cases of {name} in {MOST_SEEDS} graphs of {data_type}; an operator that takes a limited range belongs to "
+        "LEFT_OUT in tests/gradients/drawn.py"
     )
 
 

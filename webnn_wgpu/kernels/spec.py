@@ -362,7 +362,7 @@ class KernelCall:
         if len(self.uniforms) != len(self.spec.uniforms):
             raise TypeError(f"{self.spec} has uniforms {self.spec.uniforms}; got {self.uniforms}")
         if self.spec.hides_uniforms and self.grid[2] != 1:
-            raise TypeError(f"{self.spec} hides its uniforms by the number of workgroups in z, which must be 1; got {self.grid}")
+            raise TypeError(f"{self.spec} hides uniforms by the number of workgroups in z, which must be 1; got {self.grid}")
 
 
 def grid_1d(workgroups: int, caps: Caps) -> Grid:
