@@ -110,7 +110,7 @@ FAULTS = {
     "averagePool2d": ("pool2d", "across.first * params.across_dilation", "across.first"),
     "resample2d": ("resample2d", "2u * o + 1u", "2u * o"),
     "pad": ("pad", "2u * size - 1u - around", "2u * size - 2u - around"),
-    "conv2d": ("conv2d.depthwise", "params.stride_x", "1u"),
+    "conv2d": ("conv2d.depthwise", "x * params.stride_x", "x"),
     "matmul": ("matmul.plain", "k < params.K; k++", "k + 1u < params.K; k++"),
     "gru": ("recurrent.steps", "batch, h0 + i)", "batch, h0)"),
     "scatterND": ("scatter.search", "Places(i + 1u)", "Places(i)"),

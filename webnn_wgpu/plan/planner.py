@@ -155,8 +155,9 @@ class _Planner:
 
     def _divided(self, call: KernelCall) -> list[KernelCall]:
         """Return the calls that together replace `call` and bind no more of a value than the device allows."""
-        spec = replace(call.spec, hides_uniforms=self.target.costs.launches.hides_uniforms)
-        return divided(replace(call, spec=spec), [self._bound_bytes(operand) for operand in call.operands], self.caps)
+        if self.target.costs.launches.hides_uniforms and not call.spec.source:
+            call = replace(call, spec=replace(call.spec, hides_uniforms=True))
+        return divided(call, [self._bound_bytes(operand) for operand in call.operands], self.caps)
 
     def _bound_bytes(self, operand: Operand) -> int:
         """Return the number of bytes of an operand that a call binds."""
