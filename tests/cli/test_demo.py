@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import wgpu
 from click.testing import CliRunner, Result
+from safetensors.numpy import load_file, save_file
 
 import webnn_wgpu as wn
 from webnn_wgpu.cli import progress
@@ -31,6 +32,19 @@ def model_dir() -> Path:
         return SentenceEncoder.find_model_dir()
     except FileNotFoundError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def first_layer(model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder with the model's first layer alone, for tests that look at the command rather than at the numbers."""
+    folder = tmp_path_factory.mktemp("first_layer")
+    config, tokenizer, weights = MODEL_FILES
+    values = json.loads((model_dir / config).read_text("utf-8"))
+    (folder / config).write_text(json.dumps({**values, "num_hidden_layers": 1}))
+    (folder / tokenizer).symlink_to(model_dir / tokenizer)
+    kept = {name: a for name, a in load_file(model_dir / weights).items() if re.match(r"encoder\.layer\.[1-9]", name) is None}
+    save_file(kept, folder / weights)
+    return str(folder)
 
 
 def demo(*arguments: str, exit_code: int = 0) -> Result:
@@ -64,16 +78,14 @@ def test_json_of_the_ready_made_sentences(device: devices.Device) -> None:
     assert np.abs(similarity[0, 2:]).max() < 0.2
 
 
-@pytest.mark.usefixtures("model_dir")
-def test_a_single_sentence() -> None:
-    found = demo_json("One sentence.")
+def test_a_single_sentence(first_layer: str) -> None:
+    found = demo_json("--model-dir", first_layer, "One sentence.")
     assert found["sentences"] == ["One sentence."]
     np.testing.assert_allclose(found["similarity"], [[1]], atol=1e-5)
 
 
-@pytest.mark.usefixtures("model_dir")
-def test_sentences_of_different_lengths_keep_their_order() -> None:
-    found = demo_json("long " * 40, "short", "long " * 40, "")
+def test_sentences_of_different_lengths_keep_their_order(first_layer: str) -> None:
+    found = demo_json("--model-dir", first_layer, "long " * 40, "short", "long " * 40, "")
     similarity = np.array(found["similarity"])
     np.testing.assert_allclose(similarity[0], similarity[2], atol=1e-5)
     assert similarity[0, 2] == pytest.approx(1, abs=1e-5)
@@ -94,9 +106,8 @@ def test_a_folder_of_ones_own(model_dir: Path, tmp_path: Path) -> None:
     assert demo_json("--model-dir", str(tmp_path), "A cat.")["sentences"] == ["A cat."]
 
 
-@pytest.mark.usefixtures("model_dir")
-def test_the_table(device: devices.Device) -> None:
-    written = demo("A cat.", "[bold]no markup[/]\nin one line", "Ein Kätzchen").stdout
+def test_the_table(device: devices.Device, first_layer: str) -> None:
+    written = demo("--model-dir", first_layer, "A cat.", "[bold]no markup[/]\nin one line", "Ein Kätzchen").stdout
     lines = written.splitlines()
     assert lines[0].strip() == "Cosine similarity"
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if line.startswith("│")]
@@ -113,8 +124,7 @@ def test_the_table(device: devices.Device) -> None:
     assert re.search(r"later runs +[\d.]+ ms", written)
 
 
-@pytest.mark.usefixtures("model_dir")
-def test_a_terminal_shows_how_far_kernels_and_weights_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_how_far_kernels_and_weights_are(first_layer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")  # makes rich take a pipe for a terminal
     counts: dict[str, str] = {}
     described = progress.described
@@ -124,7 +134,7 @@ def test_a_terminal_shows_how_far_kernels_and_weights_are(monkeypatch: pytest.Mo
         return doing, counts[doing], upcoming
 
     monkeypatch.setattr(progress, "described", noted)
-    result = demo("--json", "A cat.")
+    result = demo("--json", "--model-dir", first_layer, "A cat.")
     assert list(json.loads(result.stdout)) == KEYS
     assert "Compiling kernels" in result.stderr
     assert re.fullmatch(r"(\d+)/\1", counts["Compiling kernels"])
@@ -133,23 +143,23 @@ def test_a_terminal_shows_how_far_kernels_and_weights_are(monkeypatch: pytest.Mo
     assert any(count in result.stderr for count in counts.values())
 
 
-@pytest.mark.usefixtures("model_dir")
-def test_without_a_terminal_nothing_but_results_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_nothing_but_results_is_written(first_layer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FORCE_COLOR", raising=False)
-    result = demo("--json", "A cat.")
+    result = demo("--json", "--model-dir", first_layer, "A cat.")
     assert "Compiling" not in result.stderr
     assert "\x1b" not in result.output
 
 
-@pytest.mark.usefixtures("model_dir")
-def test_a_warning_goes_to_the_log_in_one_line(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_warning_goes_to_the_log_in_one_line(
+    first_layer: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     class SlowML(wn.ML):
         def create_context(self, *arguments: Any, **options: Any) -> wn.MLContext:
             warnings.warn("it will be slow", RuntimeWarning, stacklevel=1)
             return super().create_context(*arguments, **options)
 
     monkeypatch.setattr("webnn_wgpu.cli.models.ml", SlowML())
-    demo_json("--device", "reference", "A cat.")
+    demo_json("--device", "reference", "--model-dir", first_layer, "A cat.")
     assert "it will be slow" in [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 
 
