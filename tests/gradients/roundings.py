@@ -2,7 +2,8 @@
 
 Each operator promises how far its results are from exact ones for the same operands. Errors of operands go through the
 operators behind them, which may amplify them without bound: a division by a difference, a comparison of equal numbers. So the
-whole graph runs several times in float64, and each result moves at random by up to what its operator promises.
+whole graph runs several times in float64, and each result moves at random by up to what its operator promises. Comparisons of
+numbers that are no farther apart than they move have a random outcome.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from webnn_wgpu.ir.graph import Array, Graph, Node
 
 SAMPLES = 8
+
+COMPARISONS = ("equal", "notEqual", "greater", "greaterOrEqual", "lesser", "lesserOrEqual")
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,11 @@ def roundings(graph: Graph, feeds: Mapping[str, Array]) -> Roundings | None:
         if off is None:
             return None
         exact.update(zip(node.outputs, results, strict=True))
+        open_ = _undecided(node, exact, moved) if node.op in COMPARISONS else None
         for run, rng in zip(moved, rngs, strict=True):
             found = evaluated(wide, node, _operands(node, run))
+            if open_ is not None:
+                found = [np.where(open_, rng.integers(0, 2, open_.shape, np.uint8), array) for array in found]
             run.update(
                 (output, array + bound * _signed(rng, array.shape) if array.dtype.kind == "f" else array)
                 for output, array, bound in zip(node.outputs, found, off, strict=True)
@@ -103,6 +109,17 @@ def _promised(graph: Graph, node: Node, values: Mapping[int, Array], results: Se
         stays = (array == 0) & (more < SMALLEST) | ((node.op == "hardSigmoid") & ((array == 0) | (array == 1)))
         found.append(np.where(stays, 0.0, more))
     return found
+
+
+def _undecided(node: Node, exact: Mapping[int, Array], moved: Sequence[Mapping[int, Array]]) -> Array:
+    """Return where the operands of a comparison are no farther apart than roundings moved them.
+
+    Of many equal elements, for example, each may be the only smallest one on a device, but only a few are in the runs.
+    """
+    first, second = (value for value in node.inputs if value is not None)
+    off = [np.max([np.abs(run[value] - exact[value]) for run in moved], axis=0) for value in (first, second)]
+    distances = np.abs(exact[first] - exact[second])
+    return (distances <= off[0] + off[1]) & (off[0] + off[1] > 0)
 
 
 def _signed(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
