@@ -204,6 +204,15 @@ def test_races() -> None:
         ).findings
         == ()
     )
+    # Two invocations read a word at different lines. The first of them races with the write, at its own line.
+    body = "shared_x[lane] = x[id.x]; workgroupBarrier();\n var add = 0.0;\n if (lane > 0u) { add = shared_x[lane - 1u]; }\n"
+    (finding,) = interpreted(body + " shared_x[lane] += add;").findings
+    assert finding.message == (
+        "invocation (0, 0, 0) writes shared_x[0], which invocation (1, 0, 0) read at line 7, no workgroupBarrier between"
+    )
+    assert "writes shared_x[0], which invocation (1, 0, 0) read at the same line, no workgroupBarrier between" in (
+        interpreted("shared_x[lane] = 1.0; workgroupBarrier();\n shared_x[lane] += shared_x[lane ^ 1u];").findings[0].message
+    )
     # All write the same: a race nevertheless. One alone does: none.
     assert [f.kind for f in interpreted("shared_x[0] = 1.0;").findings] == ["race"]
     assert interpreted("if (lane == 0u) { shared_x[0] = 1.0; } workgroupBarrier(); y[id.x] = shared_x[0];").findings == ()

@@ -384,7 +384,7 @@ class Expressions:
         one, other = conflict.ids[0], conflict.others[0]
         same = one // self.wave.per_workgroup == other // self.wave.per_workgroup
         missing = f"no {barrier} between" if same else "in another workgroup, which no barrier waits for"
-        where = f"{'too ' if conflict.line == node.line else ''}at line {conflict.line}"
+        where = "at the same line" if conflict.line == node.line else f"at line {conflict.line}"
         name = memory.name_of(conflict.unit)
         verb = "writes" if writing else "reads"
         message = f"{self._by_id(one)} {verb} {name}, which {self._by_id(other)} {before} {where}, {missing}"

@@ -121,7 +121,7 @@ class _Access:
         self.time: Array = np.zeros(units, np.int64)
         self.line: Array = np.zeros(units, np.int32)
 
-    def set(self, units: Array, ids: Array, time: int, line: int) -> None:
+    def set(self, units: Array, ids: Array, time: int | Array, line: int | Array) -> None:
         self.id[units], self.time[units], self.line[units] = ids, time, line
 
     def conflict(self, clock: Clock, units: Array, ids: Array, wrote: bool) -> Conflict | None:
@@ -148,8 +148,7 @@ class Shadow:
         reader = self._reader
         other = (reader.id[units] != ids) & (reader.id[units] >= 0)
         where = units[other]
-        self._former.set(where, reader.id[where], self._clock.now, line)
-        self._former.time[where] = reader.time[where]
+        self._former.set(where, reader.id[where], reader.time[where], reader.line[where])
         reader.set(units, ids, self._clock.now, line)
         # Of several invocations that read a word at once one is left: another of them is kept too.
         lost = reader.id[units] != ids
