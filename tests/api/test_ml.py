@@ -190,6 +190,11 @@ def test_wrong_options(case: str) -> None:
     assert str(caught.value) == message
 
 
+def test_an_adapter_is_no_device() -> None:
+    with pytest.raises(TypeError, match=r"got GPUAdapter. adapter.request_device_sync\(\) returns a device"):
+        wn.ml.create_context(open_profile("full").gpu.adapter)
+
+
 def test_own_device_in_every_spelling() -> None:
     gpu = open_profile("full").gpu
     for context in (

@@ -143,7 +143,11 @@ def test_rules_of_reading_and_writing(anywhere: wn.MLContext, fresh: wn.MLContex
         (lambda t: anywhere.write_tensor(t, X), "write_tensor", "writable"),
     ):
         for given, rule in (
-            (foreign, "the tensor belongs to another context; got MLTensor(shape=[3], dtype=float32, readable, writable)"),
+            (
+                foreign,
+                "the tensor belongs to another context; got MLTensor(shape=[3], dtype=float32, readable, writable). "
+                "Create it with this context",
+            ),
             (destroyed, "the tensor was destroyed; got MLTensor(shape=[3], dtype=float32, readable, writable)"),
             (
                 plain,

@@ -321,6 +321,12 @@ def test_arguments() -> None:
             r"must not exceed the number of bindings; got 3 values; allowed: at most 2, for x, y",
             lambda: debug.interpret(HEADER + "}", [X, X, X], grid=1),
         ),
+        (
+            r"feeds must have data types of WGSL; got x: float64. x.astype\(np.float32\) converts it",
+            lambda: interpreted("", X.astype(np.float64)),
+        ),
+        ("got y: float64", lambda: debug.interpret(HEADER + "}", {"y": [1.5], "x": X}, grid=1)),
+        ("is called SIZE, at line 5, .*`constants=` defines constants of a source", lambda: interpreted("y[0] = SIZE;")),
         ("breakpoints and invocation need on_stop; got on_stop=None", lambda: interpreted("", breakpoints=[5])),
         ("more invocations than are to be interpreted", lambda: interpreted("", grid=1000, max_invocations=7999)),
         ("a breakpoint must be a line of the kernel", lambda: interpreted("", breakpoints=[99], on_stop=print)),

@@ -110,6 +110,8 @@ def faults(on: list[wn.MLContext], source: str, reference: Any = np.square, **op
         check_kernel(source, reference, on=on, label="faulty", **given)
     assert str(raised.value) == str(raised.value.report)
     assert "FAULT" in str(raised.value)
+    constants = ", constants=constants" if given["constants"] else ""
+    assert f"debug.interpret(source, buffers, grid=workgroups{constants}) names" in str(raised.value)
     return "\n".join(raised.value.report.faults)
 
 

@@ -91,7 +91,9 @@ class ContextState:
         if not isinstance(graph, MLGraph):
             raise failing(operator)("graph must be an MLGraph", got=type(graph).__name__)
         if graph._context is not self:
-            raise failing(operator)("the graph belongs to another context", got=repr(graph))
+            raise failing(operator)(
+                "the graph belongs to another context", got=repr(graph), hint="Build it with a builder of this context"
+            )
         if graph.destroyed:
             self._check_alive(operator)
             raise InvalidStateError("the graph was destroyed", operator=operator, got=repr(graph), hint="Build it again")
@@ -112,7 +114,12 @@ class ContextState:
                 hint="create_tensor() and wrap_buffer() return one. compute() takes arrays",
             )
         if tensor._context is not self:
-            raise MLTypeError("the tensor belongs to another context", operator=operator, got=repr(tensor))
+            raise MLTypeError(
+                "the tensor belongs to another context",
+                operator=operator,
+                got=repr(tensor),
+                hint="Create it with this context",
+            )
         if tensor._destroyed:
             raise MLTensorStateError("the tensor was destroyed", operator=operator, got=repr(tensor))
 

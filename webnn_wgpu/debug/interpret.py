@@ -307,7 +307,14 @@ def _of_source(
     ids = {k for k in constants if k.isdigit()}
     overrides = ids | {n for n, d in declared.items() if isinstance(d, Global) and d.declaration.kind == "override"}
     free = {n: v for n, v in constants.items() if n not in overrides}
-    whole, _ = completed(source.text, free, data_types_of(_in_order(feeds, declared.values())), fail)
+    bound = _bound(declared.values())
+    in_order = [feeds.get(v.name) for v in bound] if isinstance(feeds, Mapping) else list(feeds)
+    for variable, value in zip(bound, in_order, strict=False):
+        # Buffers take the bytes of an array. Those of float64, which WGSL lacks and numpy prefers, would be other numbers.
+        if variable.declaration.template and np.asarray(value).dtype == np.float64:
+            rule = "feeds must have data types of WGSL"
+            raise fail(rule, got=f"{variable.name}: float64", hint=f"{variable.name}.astype(np.float32) converts it")
+    whole, _ = completed(source.text, free, data_types_of(in_order), fail)
     given_overrides = {n: v for n, v in constants.items() if n in overrides}
     kernel = dispatch.SourceKernel(whole, given_overrides, name, lambda line, column: _place(source, line, column))
     wanted = kernel.resources
@@ -320,14 +327,11 @@ def _of_source(
     return session.result({d.name: _written(resources[i], given[d.name], _scalar(d.type)) for i, d in written.items()})
 
 
-def _in_order(feeds: Any, declared: Iterable[Any]) -> list[Any]:
-    """Return the feeds in the order of the bindings."""
-    if not isinstance(feeds, Mapping):
-        return list(feeds)
-    given = cast("Mapping[str, Any]", feeds)
-    bindings = {d.name: attribute(d, "binding") for d in declared if isinstance(d, Global)}
-    numbers = {n: b.arguments[0].value for n, b in bindings.items() if b is not None and isinstance(b.arguments[0], Literal)}
-    return [given.get(name) for name in sorted(numbers, key=lambda name: int(numbers[name]))]
+def _bound(declared: Iterable[Any]) -> list[Global]:
+    """Return the variables with a binding, in the order of the bindings."""
+    bindings = [(d, attribute(d, "binding")) for d in declared if isinstance(d, Global)]
+    numbers = {d: b.arguments[0].value for d, b in bindings if b is not None and isinstance(b.arguments[0], Literal)}
+    return sorted(numbers, key=lambda variable: int(numbers[variable]))
 
 
 def _named(feeds: Any, names: list[str], label: str) -> dict[str, Any]:

@@ -95,6 +95,7 @@ class Device:
                 "a context is made from a wgpu.GPUDevice or from options",
                 got=f"{type(gpu).__name__}",
                 operator="create_context",
+                hint="adapter.request_device_sync() returns a device" if isinstance(gpu, wgpu.GPUAdapter) else "",
             )
         with _of_lock:
             # Kept on the GPUDevice, so that both live equally long. A table of devices would keep the devices alive.

@@ -12,7 +12,7 @@ from ..core.errors import InvalidStateError, MLTypeError
 from .device import Device
 from .messages import wgpu_message
 
-_AFTERWARDS = "Give an open pass as `compute_pass=`. WebGPU makes the encoder invalid: create another one"
+_AFTERWARDS = "WebGPU makes the encoder invalid: create another one"
 
 
 def check_encoder(device: Device, given: Any, kind: type[Any], what: str) -> None:
@@ -35,11 +35,17 @@ def check_encoder(device: Device, given: Any, kind: type[Any], what: str) -> Non
 
 
 @contextmanager
-def recording(what: str, why: str) -> Generator[None]:
-    """Raise wgpu's errors about an encoder or pass that has ended as InvalidStateError."""
+def recording(what: str, why: str, hint: str = "End passes first. ") -> Generator[None]:
+    """Raise wgpu's errors about an encoder or pass that has ended as InvalidStateError.
+
+    Args:
+        what: the argument of the call.
+        why: the state that makes wgpu refuse it.
+        hint: what the caller can do about it.
+    """
     try:
         yield
     except wgpu.GPUError as error:
         raise InvalidStateError(
-            f"nothing can be recorded into {what}: {why}", got=wgpu_message(error).rstrip("."), hint=_AFTERWARDS
+            f"nothing can be recorded into {what}: {why}", got=wgpu_message(error).rstrip("."), hint=hint + _AFTERWARDS
         ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from ..core.call_site import made_at
 from ..kernels.source_map import SourceMap
@@ -23,6 +24,16 @@ def wgpu_message(error: Exception) -> str:
     'Buffer is still mapped'
     """
     return "; ".join(_statements(str(error)))
+
+
+def usage_names(flags: Any, usage: int) -> str:
+    """Return the names of the usages of a buffer or texture.
+
+    Args:
+        flags: `wgpu.BufferUsage` or `wgpu.TextureUsage`.
+        usage: the usages.
+    """
+    return " | ".join(name for name in dir(flags) if name.isupper() and usage & getattr(flags, name))
 
 
 def compiler_message(text: str, source: SourceMap) -> str:

@@ -18,7 +18,7 @@ from ..kernels.templates import render
 from .buffer import Buffer
 from .device import Device
 from .encoding import check_encoder, recording
-from .messages import wgpu_message
+from .messages import usage_names, wgpu_message
 
 READ = KernelTemplate("read", ("encode",))
 DRAW = KernelTemplate("draw", ("decode",))
@@ -102,7 +102,7 @@ def check_texture(device: Device, texture: Any, usage: str) -> tuple[int, int]:
             hint="Create it with the context's device, context.device",
         )
     if not texture.usage & getattr(wgpu.TextureUsage, usage):
-        raise MLTypeError(f"the texture must have the usage {usage}", label=name, got=f"usage {texture.usage:#x}")
+        raise MLTypeError(f"the texture must have the usage {usage}", label=name, got=usage_names(wgpu.TextureUsage, texture.usage))
     if texture.format.endswith(("uint", "sint")) or texture.format.startswith(("depth", "stencil")):
         raise MLTypeError("the texture must hold colors", label=name, got=texture.format, allowed="unorm and float formats")
     if texture.dimension != "2d" or texture.sample_count != 1:

@@ -13,6 +13,7 @@ from ..core.errors import InvalidStateError, MLTypeError
 from ..kernels.element import WORD_BYTES, whole_words
 from .buffer import FREED, Buffer
 from .device import Device
+from .messages import usage_names
 from .recorder import Recorder, make_recorder
 from .transfers import put_last_word
 
@@ -54,7 +55,7 @@ class WrappedBuffer(Buffer):
                 hint="Create it with the context's device, context.device",
             )
         if not gpu.usage & wgpu.BufferUsage.STORAGE:
-            raise MLTypeError("the buffer must have the usage STORAGE", label=label, got=_usage_names(gpu.usage))
+            raise MLTypeError("the buffer must have the usage STORAGE", label=label, got=usage_names(wgpu.BufferUsage, gpu.usage))
         alignment = device.caps.limit("min-storage-buffer-offset-alignment")
         if offset_bytes < 0 or offset_bytes % alignment:
             raise MLTypeError(
@@ -124,7 +125,3 @@ def _check_not_destroyed(device: Device, gpu: Any) -> None:
         device.check()  # a lost device cannot bind either
         gpu.__dict__[FREED].set()
         raise InvalidStateError("the buffer was destroyed", label=gpu.label, hint="Wrap a live buffer") from error
-
-
-def _usage_names(usage: int) -> str:
-    return " | ".join(name for name in dir(wgpu.BufferUsage) if name.isupper() and usage & getattr(wgpu.BufferUsage, name))

@@ -86,9 +86,9 @@ class KernelReport:
             lines += [f"{c.case}: {fault}" for fault in c.faults]
         lines += dict.fromkeys(f"note: {note}" for c in self.checked for note in c.notes)
         if self.faults:
-            lines.append(
-                "next: webnn_wgpu.debug.interpret(source, buffers, grid=workgroups) names the lines of races and wrong reads"
-            )
+            constants = ", constants=constants" if any(c.case.constants for c in self.checked) else ""
+            call = f"webnn_wgpu.debug.interpret(source, buffers, grid=workgroups{constants})"
+            lines.append(f"next: {call} names the lines of races and wrong reads")
         return "\n".join(lines)
 
 

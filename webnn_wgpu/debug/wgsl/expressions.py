@@ -225,7 +225,7 @@ class Expressions:
         if found is None:
             found = self.names.constant(node.name, self.evaluate)
         if found is None:
-            raise Fault(f"no variable, constant or parameter is called {node.name}")
+            raise Fault(f"no variable, constant or parameter is called {node.name}", "`constants=` defines constants of a source")
         return found
 
     def reach(self, node: Expression, writing: bool = False) -> Place | Value:
@@ -452,4 +452,5 @@ def located(fault: Fault, node: SyntaxNode) -> WebNNError:
         "the source must follow the rules of WGSL",
         operator="interpret",
         got=f"{fault}, at line {node.line}, column {node.column}",
+        hint=fault.hint,
     )

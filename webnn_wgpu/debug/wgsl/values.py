@@ -31,7 +31,16 @@ Value: TypeAlias = Any
 
 
 class Fault(Exception):
-    """A violation of WGSL's rules by a source. The evaluator adds the position."""
+    """A violation of WGSL's rules by a source. The evaluator adds the position.
+
+    Args:
+        rule: what is wrong.
+        hint: what to do next, or "".
+    """
+
+    def __init__(self, rule: str, hint: str = "") -> None:
+        super().__init__(rule)
+        self.hint = hint
 
 
 def is_abstract(value: Value) -> bool:
