@@ -82,7 +82,7 @@ _RUNTIME = RuntimeCosts(
     soon_uploaded_bytes=16 << 20,
     # An H200 that waits for the host half of the time keeps its clock.
     clock_load_us=500.0,
-    has_early_ends=False,
+    has_late_begins=False,
     soon_dispatches=12,
 )
 

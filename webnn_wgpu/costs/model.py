@@ -133,7 +133,7 @@ class RuntimeCosts:
         uncached_bytes: bytes that no cache holds, which are copied to measure memory.
         soon_uploaded_bytes: weights that are uploaded in a few hundredths of a second.
         clock_load_us: microseconds of work before timed kernels, without which the clock of the device may fall. 0 for none.
-        has_early_ends: whether the driver may take the timestamp of a pass's end before the work of the pass.
+        has_late_begins: whether the driver may take the timestamp of a pass's begin after the work of the pass.
         soon_dispatches: the minimum number of dispatches that are submitted before the host finishes the others of a run. Their
             execution takes longer than another submit. 0 if another submit does not pay.
     """
@@ -141,7 +141,7 @@ class RuntimeCosts:
     uncached_bytes: int
     soon_uploaded_bytes: int
     clock_load_us: float
-    has_early_ends: bool
+    has_late_begins: bool
     soon_dispatches: int
 
 

@@ -67,10 +67,10 @@ _SCATTER = ScatterCosts(most_searched=2, most_comparisons=1 << 15)  # a dispatch
 # A driver takes a tenth of a second to compile a kernel, which a thousand runs win back.
 _SHARING = SharingCosts(merges=True, worth_a_kernel_ns=100_000, certain_share=0.97)
 
-# Mesa 22.3's llvmpipe runs kernels that bind a texture after both timestamps of their pass: of 70 ms of a matrix product, the
+# Mesa 22.3's llvmpipe runs kernels that bind a texture before both timestamps of their pass: of 20 ms of a matrix product, the
 # timestamps tell 0.1 ms.
 _RUNTIME = RuntimeCosts(
-    uncached_bytes=32 << 20, soon_uploaded_bytes=16 << 20, clock_load_us=0.0, has_early_ends=True, soon_dispatches=0
+    uncached_bytes=32 << 20, soon_uploaded_bytes=16 << 20, clock_load_us=0.0, has_late_begins=True, soon_dispatches=0
 )
 
 

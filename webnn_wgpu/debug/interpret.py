@@ -308,7 +308,7 @@ def _of_source(
     overrides = ids | {n for n, d in declared.items() if isinstance(d, Global) and d.declaration.kind == "override"}
     free = {n: v for n, v in constants.items() if n not in overrides}
     bound = _bound(declared.values())
-    in_order = [feeds.get(v.name) for v in bound] if isinstance(feeds, Mapping) else list(feeds)
+    in_order = _in_order(feeds, [variable.name for variable in bound])
     for variable, value in zip(bound, in_order, strict=False):
         # Buffers take the bytes of an array. Those of float64, which WGSL lacks and numpy prefers, would be other numbers.
         if variable.declaration.template and np.asarray(value).dtype == np.float64:
@@ -332,6 +332,14 @@ def _bound(declared: Iterable[Any]) -> list[Global]:
     bindings = [(d, attribute(d, "binding")) for d in declared if isinstance(d, Global)]
     numbers = {d: b.arguments[0].value for d, b in bindings if b is not None and isinstance(b.arguments[0], Literal)}
     return sorted(numbers, key=lambda variable: int(numbers[variable]))
+
+
+def _in_order(feeds: Any, names: Iterable[str]) -> list[Any]:
+    """Return the feeds in the order of the bindings, whose names are given."""
+    if not isinstance(feeds, Mapping):
+        return list(feeds)
+    given = cast("Mapping[str, Any]", feeds)
+    return [given.get(name) for name in names]
 
 
 def _named(feeds: Any, names: list[str], label: str) -> dict[str, Any]:

@@ -40,8 +40,8 @@ def recording(what: str, why: str, hint: str = "End passes first. ") -> Generato
 
     Args:
         what: the argument of the call.
-        why: the state that makes wgpu refuse it.
-        hint: what the caller can do about it.
+        why: the reason of wgpu's refusal.
+        hint: the remedy, or "".
     """
     try:
         yield

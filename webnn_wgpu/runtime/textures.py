@@ -102,7 +102,9 @@ def check_texture(device: Device, texture: Any, usage: str) -> tuple[int, int]:
             hint="Create it with the context's device, context.device",
         )
     if not texture.usage & getattr(wgpu.TextureUsage, usage):
-        raise MLTypeError(f"the texture must have the usage {usage}", label=name, got=usage_names(wgpu.TextureUsage, texture.usage))
+        raise MLTypeError(
+            f"the texture must have the usage {usage}", label=name, got=usage_names(wgpu.TextureUsage, texture.usage)
+        )
     if texture.format.endswith(("uint", "sint")) or texture.format.startswith(("depth", "stencil")):
         raise MLTypeError("the texture must hold colors", label=name, got=texture.format, allowed="unorm and float formats")
     if texture.dimension != "2d" or texture.sample_count != 1:

@@ -2,8 +2,8 @@
 
 Timed work runs in a compute pass of its own, because WebGPU's feature "timestamp-query" offers only that on every backend.
 Drivers begin a pass after all work recorded before it, so consecutive passes do not share time. Where a driver may take the
-timestamp of an end too early (`RuntimeCosts.has_early_ends`), a pass lasts until the next one begins. The time of the last pass
-may be too short then.
+timestamp of a begin after the work of the pass (`RuntimeCosts.has_late_begins`), a pass lasts from the end of the one before.
+An empty pass precedes the first one then.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Timestamps:
 
     def __init__(self, device: Device, passes: int) -> None:
         self._device, self._passes = device, passes
-        self._has_early_ends = device.target.costs.runtime.has_early_ends
-        queries = 2 * passes
+        self._has_late_begins = device.target.costs.runtime.has_late_begins
+        queries = 2 * (passes + self._has_late_begins)
         self._sets = [
             device.gpu.create_query_set(type="timestamp", count=min(_SET_QUERIES, queries - first))
             for first in range(0, queries, _SET_QUERIES)
@@ -46,7 +46,14 @@ class Timestamps:
         self._resolved = Buffer(device, device.create_gpu_buffer(queries * _QUERY_BYTES, usage, "timestamps"))
 
     def begin_pass(self, encoder: wgpu.GPUCommandEncoder, number: int) -> wgpu.GPUComputePassEncoder:
-        """Begin the pass of a number, counted from 0."""
+        """Begin the pass of a number, counted from 0, in the order of the numbers."""
+        if self._has_late_begins:
+            if number == 0:
+                self._begin(encoder, 0).end()
+            number += 1
+        return self._begin(encoder, number)
+
+    def _begin(self, encoder: wgpu.GPUCommandEncoder, number: int) -> wgpu.GPUComputePassEncoder:
         chosen, first = divmod(2 * number, _SET_QUERIES)
         return encoder.begin_compute_pass(
             timestamp_writes={
@@ -67,11 +74,9 @@ class Timestamps:
         Raises:
             OperationError, DeviceLostError: as `PendingRead.result` does.
         """
-        found = np.empty((self._passes, 2), np.uint64)
+        found = np.empty((self._passes + self._has_late_begins, 2), np.uint64)
         StagingPool.of(self._device).read(self._resolved, found).result()
-        if self._has_early_ends:
-            found[:-1, 1] = found[1:, 0]
-        return found
+        return np.stack([found[:-1, 1], found[1:, 1]], axis=1) if self._has_late_begins else found
 
     def microseconds(self) -> Array:
         """Wait for the submitted work, and return the time of each pass. Exceptions are those of `ticks`."""

@@ -55,7 +55,9 @@ class WrappedBuffer(Buffer):
                 hint="Create it with the context's device, context.device",
             )
         if not gpu.usage & wgpu.BufferUsage.STORAGE:
-            raise MLTypeError("the buffer must have the usage STORAGE", label=label, got=usage_names(wgpu.BufferUsage, gpu.usage))
+            raise MLTypeError(
+                "the buffer must have the usage STORAGE", label=label, got=usage_names(wgpu.BufferUsage, gpu.usage)
+            )
         alignment = device.caps.limit("min-storage-buffer-offset-alignment")
         if offset_bytes < 0 or offset_bytes % alignment:
             raise MLTypeError(

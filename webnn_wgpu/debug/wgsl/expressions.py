@@ -225,7 +225,9 @@ class Expressions:
         if found is None:
             found = self.names.constant(node.name, self.evaluate)
         if found is None:
-            raise Fault(f"no variable, constant or parameter is called {node.name}", "`constants=` defines constants of a source")
+            raise Fault(
+                f"no variable, constant or parameter is called {node.name}", "`constants=` defines constants of a source"
+            )
         return found
 
     def reach(self, node: Expression, writing: bool = False) -> Place | Value:

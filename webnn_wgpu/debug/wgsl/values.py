@@ -34,8 +34,8 @@ class Fault(Exception):
     """A violation of WGSL's rules by a source. The evaluator adds the position.
 
     Args:
-        rule: what is wrong.
-        hint: what to do next, or "".
+        rule: the violated rule.
+        hint: the next step, or "".
     """
 
     def __init__(self, rule: str, hint: str = "") -> None:

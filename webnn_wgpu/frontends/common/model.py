@@ -291,7 +291,7 @@ class ImportedModel(ABC):
         return graphs[0]
 
     def destroy(self) -> None:
-        """Free the graphs and the weights that no other graph uses."""
+        """Free the graphs and the weights that no other graph uses. A later run compiles the model again."""
         self._stages.destroy()
 
     def __enter__(self) -> Self:
