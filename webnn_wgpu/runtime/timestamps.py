@@ -50,6 +50,9 @@ class Timestamps:
         if self._has_late_begins:
             if number == 0:
                 self._begin(encoder, 0).end()
+            # A copy of the last end has the driver wait for it. Otherwise it may be taken during the next kernel.
+            chosen, first = divmod(2 * number, _SET_QUERIES)
+            encoder.resolve_query_set(self._sets[chosen], first, 2, self._resolved.gpu, 0)
             number += 1
         return self._begin(encoder, number)
 
