@@ -10,10 +10,9 @@ import pytest
 
 from tests.generation import eager
 from tests.generation.__main__ import unregistered
+from tests.generation.methods import method_of
 from tests.generation.modules import FOLDER, generated
 from tests.generation.signatures import Signature
-from webnn_wgpu.api.operators import Operators
-from webnn_wgpu.api.operators.ext import Extensions
 from webnn_wgpu.ops import OPS, OpDef, operator
 from webnn_wgpu.ops.interfaces.documentation import Method
 
@@ -26,7 +25,9 @@ def files() -> dict[str, str]:
 
 
 def test_generated_modules_are_up_to_date(files: dict[str, str], repository: Path) -> None:
-    stale = [path for path, text in files.items() if (repository / path).read_text(encoding="utf-8") != text]
+    # A new group has no file yet.
+    there = {path: (repository / path).read_text(encoding="utf-8") for path in files if (repository / path).exists()}
+    stale = [path for path, text in files.items() if there.get(path) != text]
     assert stale == [], "run `python -m tests.generation`"
 
 
@@ -51,8 +52,7 @@ def test_modules_that_say_they_are_generated_are(files: dict[str, str], reposito
 
 @pytest.mark.parametrize("op", DOCUMENTED, ids=lambda op: op.name)
 def test_every_operator_has_its_method(op: OpDef) -> None:
-    signature = Signature(op)
-    method = getattr(Extensions if op.extension else Operators, signature.name)
+    signature, method = Signature(op), method_of(op)
     assert op.documentation is not None
     assert (inspect.getdoc(method) or "").startswith(op.documentation.summary)
     assert [*inspect.signature(method).parameters][1:] == [a.name for a in signature.implementation]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 import webnn_wgpu as wn
+from tests.generation.methods import method_of
 from webnn_wgpu.api.operators import Operators
 from webnn_wgpu.api.operators.ext import Extensions
 from webnn_wgpu.core.data_types import ANY, CONSTANT_TYPES
@@ -18,10 +17,6 @@ from webnn_wgpu.ops import OPS, OpDef
 from webnn_wgpu.ops._attrs import REQUIRED
 
 EXTENSIONS = [op for op in OPS.values() if op.extension]
-
-
-def method_of(op: OpDef) -> Callable[..., Any]:
-    return getattr(Extensions, op.name.removeprefix("x."))
 
 
 @pytest.mark.parametrize("op", EXTENSIONS, ids=lambda op: op.name)
