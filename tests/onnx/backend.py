@@ -23,7 +23,7 @@ from onnx import numpy_helper
 
 import webnn_wgpu as wn
 from tests.optional import REPOSITORY
-from webnn_wgpu.core import cache
+from webnn_wgpu.core.files import replace_file
 
 LEFT_OUT_DOMAINS = ("ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "ai.onnx.training")
 
@@ -53,7 +53,8 @@ def cases() -> list[Case]:
     if file.is_file():
         return pickle.loads(file.read_bytes())
     found = _made()
-    cache.replace_file(file, pickle.dumps(found))
+    file.parent.mkdir(exist_ok=True)
+    replace_file(file, pickle.dumps(found))
     return found
 
 

@@ -1,6 +1,6 @@
 """The cache on disk between processes: small text files, each of which is either complete or absent.
 
-The module writes a file beside its path and then renames it. A consumer therefore reads all of it or nothing, even if several
+A file is renamed once it is written. A consumer therefore reads all of it or nothing, even if several
 processes write it, or a process is killed meanwhile. The first line is a digest of the rest, which detects later damage. No
 content of the files is executed.
 """
@@ -10,19 +10,16 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
 
+from .files import UNFINISHED, replace_file
 from .settings import cache_enabled
 
 logger = logging.getLogger("webnn_wgpu")
-
-_UNFINISHED = ".unfinished-"
-"""The prefix of the names of files while they are written."""
 
 _ABANDONED_S = 3600
 """Age from which on a file that is still being written belongs to a process that is no more."""
@@ -92,22 +89,10 @@ def write(name: str, text: str) -> None:
         return
     file, data = folder / name, text.encode()
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, _digest(data) + b"\n" + data)
     except OSError as error:
         logger.info("%s could not be written: %s", file, error)
-
-
-def replace_file(file: Path, data: bytes) -> None:
-    """Write a file so that it is either complete or unchanged. A failed write raises OSError."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, unfinished = tempfile.mkstemp(prefix=_UNFINISHED, dir=file.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        os.replace(unfinished, file)
-    except BaseException:
-        Path(unfinished).unlink(missing_ok=True)
-        raise
 
 
 def prune(folder: str, most_bytes: int) -> None:
@@ -122,7 +107,7 @@ def prune(folder: str, most_bytes: int) -> None:
     try:
         for entry in os.scandir(root / folder):
             state = entry.stat()
-            abandoned = entry.name.startswith(_UNFINISHED) and time.time() - state.st_mtime > _ABANDONED_S
+            abandoned = entry.name.startswith(UNFINISHED) and time.time() - state.st_mtime > _ABANDONED_S
             found.append((0.0 if abandoned else state.st_mtime, state.st_size, Path(entry.path)))
         total = sum(size for _, size, _ in found)
         for when, size, path in sorted(found):

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, cast
 
 from ..core import cache
 from ..core.caps import Caps
+from ..core.files import replace_file
 from ..costs import Choice
 from .select import spelled, unspelled
 from .sources import templates_digest
@@ -182,7 +183,9 @@ class Tuning:
         Raises:
             OSError: the file cannot be written.
         """
-        cache.replace_file(Path(path), self.to_json().encode())
+        file = Path(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(file, self.to_json().encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tuning:
