@@ -23,7 +23,7 @@ from tests.golden.models import plan_model
 from tests.golden.operators import EXTENSIONS, INTERNAL
 from tests.golden.planning import planning_context
 from tests.golden.records import RECORDS, record
-from tests.golden.worker import _missing
+from tests.golden.worker import missing_operators
 from tests.rotation import part_of
 from webnn_wgpu.ops import OPS
 
@@ -207,7 +207,7 @@ def test_a_worker_names_the_operators_that_its_package_lacks() -> None:
         {"method": "relu", "arguments": {}},
         {"values": [], "nodes": [{"op": "x.csch"}, {"op": "x.top_k"}]},
     ]
-    assert _missing(graphs) == ["x.csch", "x.sech"]
+    assert missing_operators(graphs) == ["x.csch", "x.sech"]
 
 
 def test_equal_plans_do_not_differ(dumped: dict[str, Any]) -> None:

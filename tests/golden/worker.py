@@ -45,7 +45,7 @@ def take_package(tree: Path) -> None:
     sys.path[0] = str(HERE)
 
 
-def _missing(graphs: Sequence[dict[str, Any]]) -> list[str]:
+def missing_operators(graphs: Sequence[dict[str, Any]]) -> list[str]:
     """Return the operators of graphs that the tree's package does not have."""
     from webnn_wgpu import MLGraphBuilder
     from webnn_wgpu.api.operators.ext import Extensions
@@ -73,7 +73,8 @@ def main() -> None:
         try:
             found: dict[str, Any] = dump(model, device, graphs)
         except Exception:  # a revision that lacks what a graph needs, which the comparison must show
-            found = {"plans": [], "kernels": {}, "failure": traceback.format_exc(), "missing": _missing(graphs.get(model, ()))}
+            missing = missing_operators(graphs.get(model, ()))
+            found = {"plans": [], "kernels": {}, "failure": traceback.format_exc(), "missing": missing}
         unfinished = folder / f".{file_name(model, device)}"
         unfinished.write_bytes(gzip.compress(json.dumps(found).encode(), 4, mtime=0))
         unfinished.replace(folder / file_name(model, device))

@@ -98,7 +98,7 @@ def test_a_bias_before_a_normalization_has_no_gradient(case: dict[str, Any], tmp
             "key": np.zeros(2, np.uint32),
         }
         b = wn.MLGraphBuilder(context)
-        given = {n: b.input(n, {"dataType": str(a.dtype), "shape": list(a.shape)}) for n, a in feeds.items()}  # type: ignore[typeddict-item]
+        given = {n: b.input(n, a.shape, str(a.dtype)) for n, a in feeds.items()}
         (output,), _ = model.network(b, given, [given["x"]], given["key"])
     loss = b.reduce_mean(LOSSES[loss_of(case["compile"]["loss"])](b, given["y"], output))
     names = model.trainable_weights()
