@@ -81,7 +81,8 @@ def test_cases_in_a_browser(browser: Chromium, server: Server, request: pytest.F
     browser.open(f"{server.address}/cases.html")
     wrong: list[str] = []
     chosen = tasks(request.config)
-    assert len(chosen) > 100
+    # Without the cases of others there are fewer. Shares differ a little in size.
+    assert len(chosen) > 0.7 * len(sources.all_cases()) / SHARES
     with wn.ml.create_context(backend="reference") as context:
         for start in range(0, len(chosen), BATCH):
             batch = chosen[start : start + BATCH]

@@ -140,13 +140,13 @@ def test_no_silent_fallback(context, caplog):
     model = parsed("g (float[3] x) => (int64[1, K] y) { y = NonZero (x) }")
     with pytest.raises(wn.NotSupportedError, match=r"node 'y' \(NonZero, ai.onnx opset 21\): the device cannot run it"):
         wn.load_onnx(model, context, fallback="error")
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, "webnn_wgpu"):
         wn.load_onnx(model, context)
     assert [(r.levelname, "1 on the host" in r.message, "NonZero 'y'" in r.message) for r in caplog.records] == [
         ("WARNING", True, True)
     ]
     caplog.clear()
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, "webnn_wgpu"):
         wn.load_onnx(model, context, fallback="host")
     assert [r.levelname for r in caplog.records] == ["INFO"]
 

@@ -43,7 +43,7 @@ def test_a_damaged_file_counts_as_none_with_one_warning(
     cache.write("kept", "some text")
     file = folder / "kept"
     file.write_bytes(damage(file.read_bytes()))
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING, "webnn_wgpu"):
         assert cache.read("kept") is None
         assert cache.read("kept") is None
     assert [record.getMessage() for record in caplog.records] == [f"{file} is damaged and will be made anew"]
@@ -64,7 +64,7 @@ def test_caches_switched_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_place_that_cannot_be_written(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     (folder / "a").write_text("a file where a folder is needed", encoding="utf-8")
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, "webnn_wgpu"):
         cache.write("a/b", "text")
         cache.prune("a", 0)
     assert cache.read("a/b") is None
