@@ -59,6 +59,17 @@ def test_indices_may_cover_a_part(profile_device: Device, shape: tuple[int, ...]
         np.testing.assert_array_equal(actual, wanted)
 
 
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("data_type", ANY)
+def test_slices_of_whole_quads(profile_device: Device, data_type: str, reduction: str) -> None:
+    """The elements of a quad share their updates, which come in groups: places have none, one group, parts of it, several."""
+    rng = np.random.default_rng(4)
+    counts = (0, 4, 11, 1, 0, 3, 0)
+    indices = rng.permutation(np.repeat(np.arange(len(counts)), counts)).astype(np.int32)
+    x, updates = random_array(rng, data_type, (len(counts), 8), 1), random_array(rng, data_type, (sum(counts), 8), 1)
+    check(profile_device, ND, [x, indices[:, None], updates], {"reduction": reduction})
+
+
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_slices(profile_device: Device, rank: int) -> None:
     rng = np.random.default_rng(2)

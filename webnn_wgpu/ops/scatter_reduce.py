@@ -29,7 +29,10 @@ from .interfaces.documentation import SCATTER_EXTENSIONS, Documentation
 from .interfaces.family import Family
 from .top_k import SortedRows, signed_axis, sorting_calls
 
-SCATTER_REDUCE = KernelTemplate("scatter_reduce", ("step", "form", "rank", "reduction", "resumed"))
+SCATTER_REDUCE = KernelTemplate("scatter_reduce", ("step", "form", "rank", "reduction", "resumed", "whole", "ahead"))
+
+_AHEAD = 4
+"""Updates of a quad that an invocation loads before it combines the first of them."""
 
 _REDUCTIONS = {"none": None, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
@@ -50,6 +53,8 @@ def _scatter(low: Lowering, form: str, rank: int, fields: _Fields, updates: int,
         rank=rank,
         reduction="",
         resumed=False,
+        whole=False,
+        ahead=1,
     )
     name = KernelCall(
         spec=spec,
@@ -79,10 +84,11 @@ def _reduce(
     """Return the call that takes in the sorted updates from `first` on, `most` of them."""
     end = min(first + most, updates)
     launch, grid = quad_launch(low.output().num_elements, low.target, QUAD * (min(most, updates) + 2 * 32))
+    whole = slice_length % QUAD == 0
     fields: _Fields = [
         *launch,
         ("updates", "u32", updates),
-        ("slice_length", "u32", slice_length),
+        ("slice_quads", "u32", slice_length // QUAD) if whole else ("slice_length", "u32", slice_length),
         ("first", "u32", first),
         ("end", "u32", end),
     ]
@@ -91,7 +97,7 @@ def _reduce(
             Binding(name="input", access="read", element=element, quad=True),
             Binding(name="named", access="read", element="uint32"),
             Binding(name="order", access="read", element="uint32"),
-            Binding(name="updates", access="read", element=element),
+            Binding(name="updates", access="read", element=element, quad=whole),
             Binding(name="output", access="write", element=element, quad=True),
         ],
         [(name, type_) for name, type_, _ in fields],
@@ -100,6 +106,8 @@ def _reduce(
         rank=0,
         reduction=low.attrs["reduction"],
         resumed=first > 0,
+        whole=whole,
+        ahead=1 if low.attrs["reduction"] == "none" else _AHEAD,
     )
     operands = (low.value(0), named, order, low.value(2), low.node.outputs[0])
     return KernelCall(
