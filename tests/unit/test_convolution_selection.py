@@ -106,7 +106,7 @@ def test_gpus_take_winograd_where_it_saves_more_than_two_dispatches_and_its_memo
 
 
 def test_small_gpus_take_winograd_for_smaller_images() -> None:
-    size = replace(PLAIN_3X3, depth=256, columns=256, input=(24, 24), output=(24, 24))
+    size = replace(PLAIN_3X3, depth=256, columns=256, input=(28, 28), output=(28, 28))
     assert [chosen(Caps(adapter_type=kind), size) for kind in ("DiscreteGPU", "IntegratedGPU")] == ["tiled", "winograd"]
 
 

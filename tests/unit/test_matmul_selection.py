@@ -147,8 +147,8 @@ def test_tiles_of_hardware_shrink_for_small_results() -> None:
         return str(found)
 
     assert tile(ProductSize(1024, 1024, 1024)) == "128x64"
-    # 98 tiles of 128 x 64 would give some of 46 cores three, and others two.
-    assert tile(ProductSize(12544, 64, 576)) == "128x32"
+    assert tile(ProductSize(12544, 64, 576)) == "128x64"
+    assert tile(ProductSize(12544, 32, 288)) == "128x32"
     assert tile(ProductSize(64, 16384, 512)) == "64x128"
     assert tile(ProductSize(128, 1536, 384)) == "32x32"
     assert tile(ProductSize(128, 384, 384)) == "16x32x4"
@@ -219,9 +219,10 @@ def test_products_of_models_fill_a_gpu(model: str, device: str) -> None:
 @pytest.mark.parametrize(
     ("size", "patch_reads", "measured"),
     [
-        (ProductSize(49, 512, 4608), 1, ("32x64x4", 16)),
+        (ProductSize(49, 512, 4608), 1, ("32x64", 16)),
         (ProductSize(196, 1024, 512), 1, ("32x32x4", 1)),
-        (ProductSize(784, 512, 256), 1, ("32x64x4", 1)),
+        (ProductSize(1500, 1536, 384), 0, ("128x64", 1)),
+        (ProductSize(1500, 384, 1536), 0, ("128x64", 8)),
         (ProductSize(3136, 256, 64), 0, ("32x64", 1)),
         (ProductSize(784, 256, 512), 0, ("16x32x4", 1)),
     ],
@@ -294,7 +295,7 @@ def test_sizes_are_not_part_of_the_shader() -> None:
     for device in DEVICES:
         specs = {
             lower("matmul", ((M, K), (K, N)), caps_of(device), constants={1})[0].spec
-            for M, N, K in ((1024, 512, 64), (1024, 512, 128), (1024, 512, 192))
+            for M, N, K in ((2048, 2048, 1024), (2048, 2048, 2048), (2048, 2048, 4096))
         }
         assert len(specs) == 1
 

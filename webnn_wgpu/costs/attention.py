@@ -131,8 +131,8 @@ _WORTH_DIVIDING = 3.5
 """Multiple of the workgroups that keep the device busy, which parts of the keys make up at least.
 
 A core then has several workgroups, which wait for memory in turns, until the end. With fewer parts, the combination costs as
-much as they gain. An H200 takes 248 us for 6 heads of 1500 rows and keys in one part, 231 in two and 191 in four; for 8 heads
-of 1024 161, 165 and 133; for 16 heads of 512, which are 128 wide, 147, 161 and 129.
+much as they gain. An H200 takes 248 us for 6 heads of 1500 rows and keys in one part, 231 in two and 191 in four. For 8 heads
+of 1024, it takes 161, 165 and 133. For 16 heads of 512, which are 128 wide, it takes 147, 161 and 129.
 """
 
 _BLOCKS = ((64, 64, 8, 8, 4), (32, 64, 8, 4, 4), (16, 128, 8, 4, 2), (6, 256, 6, 4, 2))

@@ -1,7 +1,7 @@
 """The times of the tiled kernel of matrix products on a GPU, by which tiles and parts of sums are chosen.
 
-Constants are clock cycles and registers that fit 948 measurements on an NVIDIA H200: 57 products and convolutions in up to 40
-tiles and parts each. The tiles chosen by the estimate take 1.06 times as long as the fastest ones, in the geometric mean.
+Constants are clock cycles and registers that fit 1,075 measurements on an NVIDIA H200: 73 products and convolutions in up to 40
+tiles and parts each. In the geometric mean, the tiles chosen by the estimate take 1.04 times as long as the fastest ones.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 _LAUNCH_CYCLES = 6400
 """A dispatch, from the end of the preceding one to its first workgroups' reads."""
 
-_START_CYCLES = 2150
-"""The start and the end of a workgroup: uniforms, the first slice, and the results."""
+_START_CYCLES = 3750
+"""The start of a workgroup: its instructions, uniforms, and the first slice."""
 
-_SLICE_LATENCY_CYCLES = 350
+_RESULT_CYCLES = 90
+"""The end of a workgroup, for each result of an invocation, which is finished and stored."""
+
+_SLICE_LATENCY_CYCLES = 320
 """Reading a slice from the cache that cores share, and the barriers, if no other workgroup of the core works meanwhile."""
 
 _DEPENDENCY = 0.864
@@ -51,8 +54,15 @@ _COMBINE_CYCLES = 10_000
 _PART_BYTES = 8
 """Bytes of a part of a result, which is stored and read again."""
 
-_OTHER_REGISTERS = 96
-"""Registers of an invocation besides its results: addresses, the next slice, and operands."""
+_OTHER_REGISTERS = 24
+"""Registers of an invocation besides its results and its copies: operands and addresses."""
+
+_COPY_REGISTERS = 24
+"""Registers of an invocation for each quad of the next slice that it copies: the quad, and where it comes from and goes.
+
+A tile of 128 x 32 copies five quads. A core then works on four of its workgroups at once: 576 of them took an H200 longer than
+those of larger tiles.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,10 +103,13 @@ class BlockTimes:
         # A single workgroup of fewer invocations than lanes leaves the other lanes idle.
         latency_cycles = _SLICE_LATENCY_CYCLES + _DEPENDENCY * tile.results**0.1 * slice_cycles / min(1, lanes)
 
-        def together(count: int) -> float:
-            return slices * max(latency_cycles, count * slice_cycles) + _START_CYCLES if count else 0
+        ends_cycles = _START_CYCLES + _RESULT_CYCLES * tile.results
 
-        most = max(1, self.registers // ((tile.results + _OTHER_REGISTERS) * tile.invocations))
+        def together(count: int) -> float:
+            return slices * max(latency_cycles, count * slice_cycles) + ends_cycles if count else 0
+
+        registers = tile.results + _OTHER_REGISTERS + _COPY_REGISTERS * (tile.copies_a + tile.copies_b)
+        most = max(1, self.registers // (registers * tile.invocations))
         most = min(most, CORE_INVOCATIONS // tile.invocations)
         busiest = -(-workgroups // self.cores)
         rounds, rest = divmod(busiest, most)

@@ -26,8 +26,19 @@ _MOST_LANES = 32
 """The maximum number of invocations beside each other, unless sums are short. A subgroup then reads 512 contiguous bytes of
 float32."""
 
-_LEAST_LANES = 4
-"""The minimum number of invocations beside each other. Four quads of float32 are 64 bytes, a cache line or half of one."""
+_RUN_BYTES = 64
+"""Bytes of a row of weights that invocations beside each other read at least, if tiles of so many columns keep the device busy.
+
+An H200 takes 32 us for 1 x 4096 x 11008 in float16 with runs of 64 bytes, and 135 us with 32. For 1 x 768 x 50304 in float32,
+runs of 32 bytes take 109 us, of 64 bytes 59, and of 128 or more 42.
+"""
+
+_SHORT_RUN_BYTES = 32
+"""The same, if tiles are few. For 1 x 3072 x 768 in float32, an H200 takes 12.8 us with runs of 32 bytes, 16.3 us with 64."""
+
+_BUSY_WORKGROUPS = 1.5
+"""Workgroups for each core from which on tiles are not few. For 256 workgroups on 132 cores, runs of 32 bytes take 1.6 times as
+long as runs of 64."""
 
 _STEP_LATENCY_CYCLES = 400
 """Clock cycles of a step: reading four quads of weights. An NVIDIA H200 takes some 800 for steps one after the other, but
@@ -92,7 +103,7 @@ class RowTile:
         return f"{self.rows}x{self.columns}x{self.shares}"
 
 
-def row_tile(size: ProductSize, *, most_rows: int, steps: int, cores: int, multiply_adds: int) -> RowTile:
+def row_tile(size: ProductSize, *, most_rows: int, steps: int, cores: int, multiply_adds: int, lane_bytes: int = 16) -> RowTile:
     """Return the tile that takes the least time, the widest one of equal ones.
 
     Wide tiles leave less to add up in workgroup memory, and read longer runs of weights. Tiles with many shares have short sums
@@ -105,6 +116,7 @@ def row_tile(size: ProductSize, *, most_rows: int, steps: int, cores: int, multi
         steps: the iterations of a sum.
         cores: cores of the device.
         multiply_adds: multiply-adds of a core per clock: the invocations of which it issues an instruction.
+        lane_bytes: the bytes of a row of weights that an invocation reads at once.
 
     Example:
         >>> from webnn_wgpu.costs import ProductSize
@@ -114,17 +126,22 @@ def row_tile(size: ProductSize, *, most_rows: int, steps: int, cores: int, multi
     rows = next(n for n in (1, 2, 4, MOST_ROWS) if n >= min(size.M, most_rows, MOST_ROWS))
     invocations = min(_MOST_INVOCATIONS, _MOST_SUMS // rows)
     wanted = max(rows, 1 << max(0, steps - 1).bit_length())
+
+    def workgroups(columns: int) -> int:
+        return size.matrices * -(-size.M // rows) * -(-size.N // columns)
+
+    are_few = workgroups(4 * _RUN_BYTES // lane_bytes) < _BUSY_WORKGROUPS * cores
+    least_lanes = (_SHORT_RUN_BYTES if are_few else _RUN_BYTES) // lane_bytes
     tiles: list[RowTile] = []
     lanes = min(invocations // rows, max(_MOST_LANES, _LEAST_INVOCATIONS // wanted))
-    while lanes >= _LEAST_LANES:
+    while lanes >= least_lanes:
         tile = RowTile(rows=rows, lanes=lanes, shares=min(wanted, invocations // lanes))
         if tile.invocations >= _LEAST_INVOCATIONS:
             tiles.append(tile)
         lanes //= 2
 
     def cycles(tile: RowTile) -> float:
-        workgroups = size.matrices * -(-size.M // rows) * -(-size.N // tile.columns)
-        busiest, own = -(-workgroups // cores), -(-steps // tile.shares)
+        busiest, own = -(-workgroups(tile.columns) // cores), -(-steps // tile.shares)
         rounds = -(-busiest * tile.invocations // CORE_INVOCATIONS)
         issued = busiest * tile.invocations * (own * (_STEP_SLOTS + 16 * rows) + _FINISH_SLOTS * rows) / multiply_adds
         return rounds * (own * _STEP_LATENCY_CYCLES + _START_CYCLES) + issued

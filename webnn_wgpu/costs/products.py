@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .block_times import BlockTimes
     from .sizes import Choice, ProductSize
 
-_WORTH_PARTS = 0.85
+_WORTH_PARTS = 0.95
 """The share of a product's time that sums in parts must take at most: they take memory, and one more dispatch."""
 
 _PART_PENALTY = 1 / 256
@@ -118,16 +118,17 @@ class ProductCosts(ABC):
         parted = min(candidates, key=cycles, default=whole)
         return parted if cycles(parted) < _WORTH_PARTS * cycles(whole) else whole
 
-    def row_tile(self, size: ProductSize, *, steps: int, most_rows: int = MOST_ROWS) -> RowTile:
+    def row_tile(self, size: ProductSize, *, steps: int, most_rows: int = MOST_ROWS, lane_bytes: int = 16) -> RowTile:
         """Return the tile of the kernels for few rows.
 
         Args:
             size: sizes of the product.
             steps: iterations that a sum takes.
             most_rows: the maximum number of rows of a tile whose operands can be bound.
+            lane_bytes: the bytes of a row of weights that an invocation reads at once.
         """
         cores, multiply_adds = self.blocks.cores, self.blocks.multiply_adds
-        return row_tile(size, most_rows=most_rows, steps=steps, cores=cores, multiply_adds=multiply_adds)
+        return row_tile(size, most_rows=most_rows, steps=steps, cores=cores, multiply_adds=multiply_adds, lane_bytes=lane_bytes)
 
     def plain_rows(self, size: ProductSize) -> int:
         """Return the rows per invocation of the plain kernel."""

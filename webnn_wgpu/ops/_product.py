@@ -169,7 +169,7 @@ def _block_calls(
     parts_at_most = most_parts(low, own, factor_bytes) if block.whole else 1
     turned_b = _reads_turned(low, choice, b, own, "b")
     turned = "a" * a.transposed + "b" * turned_b
-    tile, parts = _tile(kernel, low, a, own, choice, turned, texture=packing is not None, width=size.N, most=parts_at_most)
+    tile, parts = _tile(kernel, low, (a, b), own, choice, turned, texture=packing is not None, width=size.N, most=parts_at_most)
     # Neighboring invocations of the tiled kernel read neighboring elements of a transposed left factor, one each.
     quad = choice.variant == "subgroup" if a.transposed else K % QUAD == 0
     kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=quad), a.value)
@@ -233,7 +233,7 @@ def _reads_turned(low: Lowering, choice: Choice, factor: Factor, size: ProductSi
 def _tile(
     kernel: ProductKernel,
     low: Lowering,
-    a: Factor,
+    factors: tuple[Factor, Factor],
     size: ProductSize,
     choice: Choice,
     turned: str,
@@ -247,7 +247,7 @@ def _tile(
     Args:
         kernel: the kernel, which receives the parameters.
         low: the node.
-        a: the left factor.
+        factors: the left and the right factor.
         size: the sizes of the product.
         choice: the variant, with a tile if the choice names one.
         turned: the factors, "a" and "b", that the kernel reads as they are stored: transposed.
@@ -255,6 +255,7 @@ def _tile(
         width: columns of the result, of which the product may be a block.
         most: how many parts there may be.
     """
+    a, b = factors
     if choice.variant == "subgroup":
         rows, quads = _subgroup_tile(low, size, choice, texture=texture)
         lanes = low.caps.subgroup_size
@@ -272,7 +273,9 @@ def _tile(
     if choice.variant == "gemv":
         most = next(rows for rows in (MOST_ROWS, 4, 2, 1) if rows == 1 or _rows_fit(low, a, replace(size, N=width), rows))
         steps = size.K // QUAD
-        tile = low.target.costs.products.row_tile(size, steps=steps, most_rows=most)
+        tile = low.target.costs.products.row_tile(
+            size, steps=steps, most_rows=most, lane_bytes=QUAD * DATA_TYPES[b.data_type].size_bytes
+        )
         kernel.params |= {"tile": tile, "ahead": tile.ahead(steps)}
         declare_subgroups(kernel, low.caps)
         return (tile.rows, tile.columns), None
