@@ -14,6 +14,7 @@ from tests.unit.rewrites import normal
 from webnn_wgpu.core.data_types import DATA_TYPES
 from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.text import to_text
+from webnn_wgpu.ops._recurrent import VARIANTS
 from webnn_wgpu.passes import run_passes
 from webnn_wgpu.passes.narrow_weights import byte_zero_point, holds_halves, keep_weights_narrow
 from webnn_wgpu.plan import make_plan
@@ -117,6 +118,32 @@ def test_the_kernel_of_depthwise_transposed_convolutions_reads_narrow_weights(de
     s, graph = product("convTranspose2d", x, weights, input_layout="nhwc", filter_layout="ohwi", groups=120)
     assert types_of_weights(keep_weights_narrow(graph)) == {held.data_type}
     assert_same(run_graph(device, graph, s.feeds, forced={"convTranspose2d": "depthwise"}), interpret(graph, s.feeds))
+
+
+def network(op: str, hidden: int, held: Held) -> tuple[Sketch, Graph]:
+    s = Sketch()
+    gates = 3 if op == "gru" else 4
+    weights = [s.constant(held.of(1, gates * hidden, columns)) for columns in (41, hidden)]
+    return s, s.graph(s.apply(op, s.input(normal(3, 2, 41)), *weights, steps=3, hidden_size=hidden))
+
+
+@pytest.mark.parametrize("hidden", [36, 37])
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("op", ["gru", "lstm"])
+def test_every_kernel_of_recurrent_networks_reads_weights_of_float16(
+    device: Device, op: str, variant: str, hidden: int
+) -> None:
+    s, graph = network(op, hidden, Held("float16", unit=2.0**-11))
+    assert types_of_weights(keep_weights_narrow(graph)) == {"float16"}
+    found, wanted = run_graph(device, graph, s.feeds, forced={op: variant}), interpret(graph, s.feeds)
+    for name, array in wanted.items():
+        np.testing.assert_allclose(found[name], array, rtol=0, atol=2.0**-20)
+
+
+@pytest.mark.parametrize("op", ["gru", "lstm"])
+def test_recurrent_networks_have_no_weights_of_bytes(op: str) -> None:
+    _, graph = network(op, 40, Held("int8"))
+    assert types_of_weights(keep_weights_narrow(graph)) == {"float16"}
 
 
 @pytest.mark.parametrize("held", HELD[:3], ids=str)

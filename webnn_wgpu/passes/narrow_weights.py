@@ -1,4 +1,4 @@
-"""Weights of products that were quantized to 8 bits or rounded to float16, which the device stores in as many bits."""
+"""Weights that were quantized to 8 bits or rounded to float16, which the device stores in as many bits."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import numpy as np
 
 from ..ir.graph import Array, Graph, Node, frozen_array
 from ..ir.types import TensorType
+from ..ops import gru, lstm
 from ..ops.conv2d import CONV2D
 from ..ops.conv_transpose2d import CONV_TRANSPOSE2D
 from ..ops.gemm import GEMM
 from ..ops.matmul import MATMUL
 
 _CONVOLUTIONS = (CONV2D.name, CONV_TRANSPOSE2D.name)
+
+_NETWORKS = {op.name: op.precision.weights for op in (*gru.OPS, *lstm.OPS) if op.precision is not None}
+"""Positions of the weights of recurrent networks. Their kernels read float16, but no bytes."""
 
 _LOW, _HIGH = int(np.iinfo(np.int8).min), int(np.iinfo(np.int8).max)
 
@@ -29,9 +33,10 @@ _BLOCK = 1 << 20
 
 
 def keep_weights_narrow(graph: Graph) -> Graph:
-    """Store constant factors of products as int8 or float16 if that holds their numbers, and no other node reads them.
+    """Store constant weights as int8 or float16 if that holds their numbers, and no other node reads them.
 
-    Bytes hold any whole numbers in a range of 256. Kernels subtract the zero point of weights that were uint8.
+    The weights are right factors of products, and those of recurrent networks, which stay float16 at the narrowest. Bytes hold
+    any whole numbers in a range of 256. Kernels subtract the zero point of weights that were uint8.
     """
     readers: dict[int, list[Node]] = {}
     for node in graph.nodes:
@@ -40,11 +45,14 @@ def keep_weights_narrow(graph: Graph) -> Graph:
     outputs = set(graph.outputs.values())
     narrow: dict[int, tuple[Array, int]] = {}
     for value, array in graph.constants.items():
-        if value in readers and value not in outputs and all(_multiplies_by(graph, node, value) for node in readers[value]):
-            if (zero_point := byte_zero_point(array)) is not None:
-                narrow[value] = frozen_array((array + np.float32(zero_point)).astype(np.int8)), zero_point
-            elif holds_halves(array):
-                narrow[value] = frozen_array(array.astype(np.float16)), 0
+        if value not in readers or value in outputs:
+            continue
+        nodes = readers[value]
+        factor = all(_multiplies_by(graph, node, value) for node in nodes)
+        if factor and (zero_point := byte_zero_point(array)) is not None:
+            narrow[value] = frozen_array((array + np.float32(zero_point)).astype(np.int8)), zero_point
+        elif (factor or all(_has_weights(graph, node, value) for node in nodes)) and holds_halves(array):
+            narrow[value] = frozen_array(array.astype(np.float16)), 0
     if not narrow:
         return graph
     values = dict(graph.values)
@@ -99,3 +107,10 @@ def _multiplies_by(graph: Graph, node: Node, value: int) -> bool:
     # The kernel of one input channel per group reads few weights, each as often as there are pixels.
     layout: str = node.attrs["filter_layout"]
     return bool(node.attrs["input_layout"] == "nhwc" and graph.type(value).shape[layout.index("i")] > 1)
+
+
+def _has_weights(graph: Graph, node: Node, value: int) -> bool:
+    """Return whether a node is a recurrent network of float32, and a value is one of its weights alone."""
+    positions = _NETWORKS.get(node.op, ())
+    uses = [i for i, operand in enumerate(node.inputs) if operand == value]
+    return graph.type(node.operands[0]).data_type == "float32" and bool(uses) and set(uses) <= set(positions)
