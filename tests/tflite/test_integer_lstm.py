@@ -28,11 +28,16 @@ class Form:
     coupled: bool = False
     peepholes: bool = False
     projection: bool = False
+    normalized: bool = False
+    units: int = UNITS
     time_major: bool = False
     cell_clip: float = 0.0
     projection_clip: float = 0.0
     cell_scale: float = 2.0**-11
+    gate_scale: float = 2.0**-10
     one_step: bool = False
+    lacking: int = 0
+    """How many elements the peepholes and the coefficients of normalizations lack."""
 
 
 FORMS = {
@@ -47,6 +52,15 @@ FORMS = {
     "clipped cells": Form(cell_clip=0.7),
     "projection": Form(projection=True, outputs=5, projection_clip=0.9),
     "all": Form(coupled=True, peepholes=True, projection=True, cell_clip=3.0, cell_scale=2.0**-12),
+    "normalization": Form(normalized=True),
+    "normalization, one step": Form(normalized=True, one_step=True),
+    "normalization of 20 units": Form(normalized=True, units=20, outputs=20, time_major=True),
+    "normalization of 100 units": Form(normalized=True, units=100, outputs=100, gate_scale=2.0**-13),
+    "normalization of small sums": Form(normalized=True, units=32, outputs=32, gate_scale=4.0),
+    "normalization of large sums": Form(normalized=True, units=16, outputs=16, gate_scale=2.0**-22),
+    "normalization of equal sums": Form(normalized=True, gate_scale=1000.0),
+    "normalization, coupled gates with peepholes": Form(normalized=True, coupled=True, peepholes=True),
+    "normalization, projection": Form(normalized=True, projection=True, outputs=5, cell_clip=3.0),
 }
 
 
@@ -67,22 +81,26 @@ def written(form: Form) -> bytes:
 
     for columns in (INPUTS, form.outputs):
         for gate in range(4):
-            add(gate > 0 or not form.coupled, [UNITS, columns], "int8", 127, 0.002 * (gate + 1) * (1 + columns % 3))
+            add(gate > 0 or not form.coupled, [form.units, columns], "int8", 127, 0.002 * (gate + 1) * (1 + columns % 3))
     for gate in (0, 1, 3):
-        add(form.peepholes and (gate > 0 or not form.coupled), [UNITS], "int16", 32767, 1 / 40000)
+        add(form.peepholes and (gate > 0 or not form.coupled), [form.units - form.lacking], "int16", 32767, 1 / 40000)
+    bias = (9_000_000, 1e-4 / 1024) if form.normalized else (9000, 0.03 * 0.002)
     for gate in range(4):
-        add(gate > 0 or not form.coupled, [UNITS], "int32", 9000, 0.03 * 0.002)
-    add(form.projection, [form.outputs, UNITS], "int8", 127, 0.009)
+        add(gate > 0 or not form.coupled, [form.units], "int32", *bias)
+    add(form.projection, [form.outputs, form.units], "int8", 127, 0.009)
     add(form.projection, [form.outputs], "int32", 3000, 0.0001)
     states = [
         Tensor(name="h", shape=[BATCH, form.outputs], dtype="int8", scale=0.0083, zero_point=3, variable=True),
-        Tensor(name="c", shape=[BATCH, UNITS], dtype="int16", scale=form.cell_scale, variable=True),
+        Tensor(name="c", shape=[BATCH, form.units], dtype="int16", scale=form.cell_scale, variable=True),
     ]
-    numbers += [len(tensors), len(tensors) + 1, -1, -1, -1, -1]
+    numbers += [len(tensors), len(tensors) + 1]
     tensors += states
+    for gate in range(4):
+        present = form.normalized and (gate > 0 or not form.coupled)
+        add(present, [form.units - form.lacking], "int16", 32767, 1e-4 * (gate + 1))
     hidden = (0.0079, 5) if form.projection else (0.0083, 3)
     intermediates = [len(tensors) + i for i in range(5)]
-    tensors += [Tensor(name=f"i{i}", shape=[0], dtype="int16", scale=2.0**-12) for i in range(4)]
+    tensors += [Tensor(name=f"i{i}", shape=[0], dtype="int16", scale=form.gate_scale * (i + 3)) for i in range(4)]
     tensors.append(Tensor(name="i4", shape=[0], dtype="int8", scale=hidden[0], zero_point=hidden[1]))
     tensors.append(Tensor(name="y", shape=[*shape[:-1], form.outputs], dtype="int8", scale=0.0083, zero_point=3))
 
@@ -130,6 +148,15 @@ def test_an_lstm_in_integers_equals_litert(name: str, context: wn.MLContext) -> 
             found: Array = loaded.run({"x": x})["y"]
             assert np.array_equal(found, wanted), np.abs(found.astype(int) - wanted).max()
             assert len(np.unique(wanted)) > 5
+
+
+@pytest.mark.parametrize("form", [Form(peepholes=True, lacking=1), Form(normalized=True, lacking=1)], ids=str)
+def test_vectors_of_another_length_are_refused(form: Form) -> None:
+    with (
+        wn.ml.create_context(backend="reference") as context,
+        pytest.raises(wn.NotSupportedError, match=r"\[7\].* vectors? \[8\]"),
+    ):
+        load_model(written(form), lambda: context)
 
 
 @pytest.mark.parametrize("bits", range(7))

@@ -14,6 +14,8 @@ from ..call import RANGES, TfliteCall
 LOWEST, HIGHEST = RANGES["int16"]
 MOST = 2.0**30
 """The least scale that is too large for the kernels."""
+HALF_ROOT_OF_TWO = 1518500250
+"""Half of the square root of 2, with 31 fraction bits."""
 ONE = 15
 """The number of bits of a fraction in 16 bits. The number 1 is represented by the highest integer."""
 
@@ -43,20 +45,64 @@ def rescaled(call: TfliteCall, x: MLOperand, scales: Sequence[float] | Array) ->
     multipliers = np.rint(fractions * 2.0**31).astype(np.int64) << exponents.clip(0, None)
     # The kernels do not shift by more than 31 bits. Smaller scales give 0.
     multipliers[exponents < -31] = 0
-    products = b.mul(b.cast(x, "int64"), call.constant(multipliers, "int64"))
-    high = b.ext.shift_right(b.add(products, call.constant(1 << 30, "int64")), call.constant(31, "int64"))
+    high = high_products(call, b.cast(x, "int64"), call.constant(multipliers, "int64"))
     return divided(call, b.cast(high, "int32"), (-exponents).clip(0, 31))
 
 
-def divided(call: TfliteCall, x: MLOperand, powers: int | Array) -> MLOperand:
+def high_products(call: TfliteCall, x: MLOperand, y: MLOperand) -> MLOperand:
+    """Return the products of int64 numbers of 32 bits, divided by 2^31 and rounded, halves up."""
+    b = call.build
+    return b.ext.shift_right(b.add(b.mul(x, y), call.constant(1 << 30, "int64")), call.constant(31, "int64"))
+
+
+def reciprocal_root(call: TfliteCall, x: MLOperand) -> tuple[MLOperand, MLOperand]:
+    """Return the reciprocal of the square root of int32 numbers from 1 on, [..., 1].
+
+    The result is an int64 multiplier of 31 fraction bits, and the power of 2 that then divides. Powers of 4 scale a number to
+    28 or 29 bits, so that five steps of Newton's method are precise. Numbers of Newton's method have 28 fraction bits.
+    """
+    b = call.build
+
+    def of_level(table: Sequence[int], data_type: str = "int64") -> MLOperand:
+        return b.gather(call.constant(table, data_type), level)
+
+    def whole(value: int) -> MLOperand:
+        return call.constant(value, "int64")
+
+    # The number of bits, from 2 of them on, in pairs.
+    reached = b.greater_or_equal(x, call.constant(2 << np.arange(0, 30, 2), "int32"))
+    level = b.reduce_sum(b.cast(reached, "int32"), axes=[len(x.shape) - 1], keep_dimensions=True)
+    cut = b.ext.shift_right(b.cast(x, "int64"), of_level([0] * 15 + [2]))
+    scaled = b.mul(cut, of_level([1, *(4 ** (14 - n) for n in range(1, 15)), 1]))
+    half = b.ext.shift_right(b.add(b.ext.shift_right(scaled, whole(1)), whole(1)), whole(1))
+    # The first step, from 1.
+    root = b.mul(b.sub(whole(3 << 24), b.ext.shift_right(b.add(half, whole(4)), whole(3))), whole(8))
+    for _ in range(4):
+        cube = b.mul(high_products(call, high_products(call, root, root), root), whole(1 << 6))
+        cube = b.clamp(cube, max_value=(1 << 31) - 1)
+        difference = b.sub(high_products(call, root, whole(3 << 27)), high_products(call, half, cube))
+        root = b.mul(difference, whole(8))
+    root = high_products(call, root, whole(HALF_ROOT_OF_TWO))
+    multiplier = b.mul(root, of_level([1, 4, 2, *[1] * 13]))
+    is_one = b.lesser(level, call.constant(1, "int32"))
+    return b.where(is_one, whole((1 << 31) - 1), multiplier), of_level([0] * 4 + list(range(1, 13)), "int32")
+
+
+def divided(call: TfliteCall, x: MLOperand, powers: int | Array | MLOperand) -> MLOperand:
     """Return int32 numbers divided by powers of 2, halves rounded away from 0.
 
     Args:
         call: the node.
         x: the numbers.
-        powers: the exponent, or one for each index of the last dimension.
+        powers: the exponent, or one for each index of the last dimension. An operand has one for each number.
     """
-    b, shifts = call.build, np.asarray(powers)
+    b = call.build
+    if isinstance(powers, MLOperand):
+        one = call.constant(1, "int32")
+        half = b.ext.shift_right(b.ext.shift_left(one, powers), one)
+        negative = b.mul(b.clamp(x, min_value=-1, max_value=0), b.clamp(powers, max_value=1))
+        return b.ext.shift_right(b.add(b.add(x, half), negative), powers)
+    shifts = np.asarray(powers)
     if not shifts.any():
         return x
     negative = b.clamp(x, min_value=-1, max_value=0)

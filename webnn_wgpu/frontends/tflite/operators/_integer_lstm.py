@@ -18,6 +18,7 @@ from ..call import RANGES, TfliteCall
 from ..contents import Quantization
 from ..tensors import TfliteTensor
 from ._fixed_point import ONE, divided, limited, logistic_table, rescaled, tanh_table
+from ._integer_normalization import Normalization, normalized
 from ._lstm_inputs import LstmInputs
 from ._sums import centered, integer_sums, magnitude
 
@@ -35,23 +36,29 @@ WIDTH = 64
 So the gates of one row are parts of a buffer that kernels can bind.
 """
 INTERMEDIATES = 5
-"""The intermediate tensors of this kernel. The last one is the hidden state before its projection."""
+"""The intermediate tensors of this kernel: the sums of the gates if these are normalized, and the hidden state."""
 
 
 def is_integer_lstm(call: TfliteCall, at: LstmInputs) -> bool:
-    """Return whether an LSTM is computed in integers: activations and weights of 8 bits, cells of 16, no normalization."""
+    """Return whether an LSTM is computed in integers: activations and weights of 8 bits, cells of 16."""
     present = [i for i in (*range(at.weights, at.weights + 8), at.projection) if call.has(i)]
-    peepholes = [i for i in range(at.peepholes, at.peepholes + 3) if call.has(i)]
+    vectors = [i for i in range(at.peepholes, at.peepholes + 3) if call.has(i)]
     biases = [i for i in (*range(at.biases, at.biases + 4), at.projection + 1) if call.has(i)]
-    normalized = at.normalization >= 0 and call.has(at.normalization + 1)
-    if normalized or at.auxiliary >= 0 or call.activation != "TANH" or len(call.node.record.intermediates) != INTERMEDIATES:
+    if at.auxiliary >= 0 or call.activation != "TANH" or len(call.node.record.intermediates) != INTERMEDIATES:
         return False
+    if _is_normalized(call, at):
+        gates = _gates(call, at)
+        if not all(call.has(at.biases + g) and call.has(at.normalization + g) for g in gates):
+            return False
+        if not all(_is_whole(_intermediate(call, g)) for g in gates):
+            return False
+        vectors += [at.normalization + g for g in gates]
     states = [call.tensor(i) for i in (0, at.hidden)]
     cell, hidden = call.tensor(at.cell), _hidden_quantization(call)
     return (
         all(t.dtype.name == "int8" and _is_whole(t.quantization) for t in states)
         and all(_is_symmetric(call.tensor(i), "int8") for i in present)
-        and all(_is_symmetric(call.tensor(i), "int16") for i in peepholes)
+        and all(_is_symmetric(call.tensor(i), "int16") for i in vectors)
         and all(call.tensor(i).dtype.name == "int32" and call.tensor(i).array is not None for i in biases)
         and _is_symmetric(cell, "int16", constant=False)
         and 0 <= _cell_bits(cell) <= 6
@@ -83,9 +90,28 @@ def _cell_bits(cell: TfliteTensor) -> int:
     return ONE + int(exponent) - 1 if fraction == 0.5 else -1
 
 
+def _gates(call: TfliteCall, at: LstmInputs) -> list[int]:
+    """Return the gates with weights. Coupled gates lack the first."""
+    return [g for g in range(4) if g or call.has(at.weights)]
+
+
+def _is_normalized(call: TfliteCall, at: LstmInputs) -> bool:
+    return at.normalization >= 0 and call.has(at.normalization + 1)
+
+
 def _hidden_quantization(call: TfliteCall) -> Quantization | None:
-    number = call.node.record.intermediates[INTERMEDIATES - 1]
+    return _intermediate(call, INTERMEDIATES - 1)
+
+
+def _intermediate(call: TfliteCall, index: int) -> Quantization | None:
+    number = call.node.record.intermediates[index]
     return call.module.file.subgraphs[call.node.subgraph].tensors[number].quantization if number >= 0 else None
+
+
+def _of_gate(call: TfliteCall, gate: int) -> Quantization:
+    found = _intermediate(call, gate)
+    assert found is not None
+    return found
 
 
 @cache
@@ -124,7 +150,7 @@ class _Matrix:
         bias: int,
         gates: Sequence[int],
         factor: np.float32,
-        step: np.float32,
+        steps: Sequence[np.float32],
         wide: bool = True,
     ) -> _Matrix:
         """Return a matrix of weights [outputs, terms].
@@ -135,7 +161,7 @@ class _Matrix:
             bias: the position of its bias, -1 without biases.
             gates: the gates.
             factor: the scale of the factors.
-            step: the scale of the results.
+            steps: the scales of the results for each gate.
             wide: whether the factors have a multiple of `WIDTH` columns.
         """
         weights = [call.tensor(first + g) for g in gates]
@@ -149,7 +175,7 @@ class _Matrix:
         whole = Quantization(scales=np.ones(1, np.float32), zero_points=np.zeros(1, np.int64))
         turned = TfliteTensor.known(np.ascontiguousarray(joined.T), whole)
         with np.errstate(all="ignore"):
-            scales = [np.full(shape[0] + rest, _scale(t) * factor / step) for t in weights]
+            scales = [np.full(shape[0] + rest, _scale(t) * factor / step) for t, step in zip(weights, steps, strict=True)]
         added = [np.pad(t.array, (0, rest)) for t in biases if t.array is not None]
         return cls(
             call=call,
@@ -177,7 +203,7 @@ class IntegerLstm:
 
     def __init__(self, call: TfliteCall, at: LstmInputs) -> None:
         self.call, self.at = call, at
-        self.gates = [g for g in range(4) if g or call.has(at.weights)]
+        self.gates = _gates(call, at)
         self.cell_bits = _cell_bits(call.tensor(at.cell))
         found = _hidden_quantization(call)
         assert found is not None
@@ -185,11 +211,25 @@ class IntegerLstm:
         self.tables = call.stored(_tables(GATE_BITS))
         self.cell_table = call.stored(_tables(self.cell_bits))
         state = _scale(call.tensor(at.hidden))
-        self.weights = _Matrix.of(call, at.weights, at.biases, self.gates, _scale(call.tensor(0)), GATE_SCALE, wide=False)
-        self.recurrent = _Matrix.of(call, at.recurrent, -1, self.gates, state, GATE_SCALE)
+        self.normalizations = {g: self._normalization(g) for g in self.gates} if _is_normalized(call, at) else {}
+        # The sums of gates that are normalized have their own scales, and the bias comes behind the normalization.
+        self.steps = {g: np.float32(_of_gate(call, g).scale) if self.normalizations else GATE_SCALE for g in self.gates}
+        steps, bias = list(self.steps.values()), -1 if self.normalizations else at.biases
+        self.weights = _Matrix.of(call, at.weights, bias, self.gates, _scale(call.tensor(0)), steps, wide=False)
+        self.recurrent = _Matrix.of(call, at.recurrent, -1, self.gates, state, steps)
         self.projection: _Matrix | None = None
         if call.has(at.projection):
-            self.projection = _Matrix.of(call, at.projection, at.projection + 1, [0], np.float32(found.scale), state)
+            self.projection = _Matrix.of(call, at.projection, at.projection + 1, [0], np.float32(found.scale), [state])
+
+    def _normalization(self, gate: int) -> Normalization:
+        call, shape = self.call, tuple(self.call.shape(self.at.cell)[-1:])
+        coefficients, bias = (call.tensor(i + gate) for i in (self.at.normalization, self.at.biases))
+        if coefficients.shape != shape or bias.shape != shape:
+            shapes = f"{list(coefficients.shape)} and {list(bias.shape)}"
+            call.fail(f"the coefficients and the bias of a gate have the shapes {shapes}; allowed are vectors {list(shape)}")
+        assert coefficients.array is not None
+        assert bias.array is not None
+        return Normalization(coefficients=coefficients.array, scale=_scale(coefficients), bias=bias.array)
 
     def run(self, x: MLOperand) -> MLOperand:
         """Return the hidden states [steps, batch, outputs] of int8 inputs [steps, batch, inputs], and update the states."""
@@ -221,8 +261,9 @@ class IntegerLstm:
         sums = limited(call, b.add(sums, self.recurrent.products(hidden, state)))
         output: MLOperand | None = None
         if call.has(self.at.peepholes + 2):
-            *parts, output = self._parts(sums, len(self.gates))
-            opened = [self._opened(self._peeping(p, g, cell), [g])[0] for p, g in zip(parts, self.gates, strict=False)]
+            width = int(cell.shape[1])
+            sums, output = b.split(sums, [int(sums.shape[1]) - width, width], axis=1)
+            opened = self._opened(self._peeping(sums, self.gates[:-1], cell), self.gates[:-1])
         else:
             opened = self._opened(sums, self.gates)
         results = dict(zip(self.gates, opened, strict=False))
@@ -232,12 +273,14 @@ class IntegerLstm:
         new = divided(call, b.mul(enters, results[CELL_GATE]), ONE + self.cell_bits)
         cell = self._clipped(limited(call, b.add(kept, new)), "CellClip", self.at.cell)
         if output is not None:
-            results[OUTPUT_GATE] = self._opened(self._peeping(output, OUTPUT_GATE, cell), [OUTPUT_GATE])[0]
+            results[OUTPUT_GATE] = self._opened(self._peeping(output, [OUTPUT_GATE], cell), [OUTPUT_GATE])[0]
         return self._hidden(b.mul(results[OUTPUT_GATE], b.gather(self.cell_table, cell))), cell
 
     def _opened(self, sums: MLOperand, gates: Sequence[int]) -> list[MLOperand]:
         """Return the results of gates whose arguments are side by side."""
         b, width = self.call.build, int(sums.shape[1]) // len(gates)
+        if self.normalizations:
+            sums = normalized(self.call, sums, [self.normalizations[g] for g in gates])
         places = np.repeat([0 if g == CELL_GATE else LOGISTIC for g in gates], width)
         found = b.gather(self.tables, b.add(sums, self.call.constant(places, "int32")) if places.any() else sums)
         return self._parts(found, len(gates))
@@ -245,19 +288,23 @@ class IntegerLstm:
     def _parts(self, joined: MLOperand, count: int) -> list[MLOperand]:
         return self.call.build.split(joined, count, axis=1) if count > 1 else [joined]
 
-    def _peeping(self, sums: MLOperand, gate: int, cell: MLOperand) -> MLOperand:
-        """Return the arguments of a gate that sees the cells."""
-        index = self.at.peepholes + PEEPHOLES.get(gate, 0)
-        if gate not in PEEPHOLES:
-            return sums
-        call, weights = self.call, self.call.tensor(index)
-        scale = _of(call.tensor(self.at.cell)).scale * _of(weights).scale / float(GATE_SCALE)
-        assert weights.array is not None
-        if weights.rank != 1:
-            call.fail(f"its peepholes {list(weights.shape)} must be a vector")
-        wide = np.pad(weights.array, (0, -len(weights.array) % WIDTH))
-        products = rescaled(call, call.build.mul(cell, call.constant(wide, "int32")), [scale])
-        return limited(call, call.build.add(sums, products))
+    def _peeping(self, sums: MLOperand, gates: Sequence[int], cell: MLOperand) -> MLOperand:
+        """Return the arguments of gates that see the cells, side by side. Those of the cell gate stay as they are."""
+        call, b, (batch, width) = self.call, self.call.build, map(int, cell.shape)
+        weights = np.zeros((len(gates), width), np.int32)
+        scales = np.ones((len(gates), width))
+        for row, gate in enumerate(gates):
+            if gate in PEEPHOLES:
+                tensor = call.tensor(self.at.peepholes + PEEPHOLES[gate])
+                assert tensor.array is not None
+                units = call.shape(self.at.cell)[-1]
+                if tensor.shape != (units,):
+                    call.fail(f"its peepholes {list(tensor.shape)} must be a vector [{units}]")
+                weights[row, :units] = tensor.array
+                scales[row] = _of(call.tensor(self.at.cell)).scale * _of(tensor).scale / float(self.steps[gate])
+        products = b.mul(call.reshape(cell, [batch, 1, width]), call.constant(weights, "int32"))
+        products = rescaled(call, call.reshape(products, [batch, len(gates) * width]), scales.reshape(-1))
+        return limited(call, b.add(sums, products))
 
     def _hidden(self, values: MLOperand) -> MLOperand:
         """Return the hidden state for products of 30 fraction bits."""

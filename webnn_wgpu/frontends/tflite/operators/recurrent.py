@@ -149,7 +149,7 @@ def _time_first(call: TfliteCall, x: MLOperand, time_major: bool) -> MLOperand:
     return x if time_major else call.transpose(x, [1, 0, 2])
 
 
-QUANTIZED = "int8: in integers; with layer normalization in floats, states rounded at each step"
+QUANTIZED = "int8: in integers, layer normalization included"
 
 
 @lowers(UNIDIRECTIONAL_SEQUENCE_LSTM=4, ranks={0: (3, 3)}, note=QUANTIZED)
