@@ -60,6 +60,7 @@ FORMS = {
     "normalization of large sums": Form(normalized=True, units=16, outputs=16, gate_scale=2.0**-22),
     "normalization of equal sums": Form(normalized=True, gate_scale=1000.0),
     "normalization, coupled gates with peepholes": Form(normalized=True, coupled=True, peepholes=True),
+    "normalization, peepholes without effect": Form(normalized=True, peepholes=True, cell_scale=2.0**-15, gate_scale=4.0),
     "normalization, projection": Form(normalized=True, projection=True, outputs=5, cell_clip=3.0),
 }
 

@@ -102,7 +102,7 @@ def divided(call: TfliteCall, x: MLOperand, powers: int | Array | MLOperand) -> 
         half = b.ext.shift_right(b.ext.shift_left(one, powers), one)
         negative = b.mul(b.clamp(x, min_value=-1, max_value=0), b.clamp(powers, max_value=1))
         return b.ext.shift_right(b.add(b.add(x, half), negative), powers)
-    shifts = np.asarray(powers)
+    shifts = np.asarray(powers, np.int64)
     if not shifts.any():
         return x
     negative = b.clamp(x, min_value=-1, max_value=0)
