@@ -46,8 +46,8 @@ def is_integer_lstm(call: TfliteCall, at: LstmInputs) -> bool:
     biases = [i for i in (*range(at.biases, at.biases + 4), at.projection + 1) if call.has(i)]
     if at.auxiliary >= 0 or call.activation != "TANH" or len(call.node.record.intermediates) != INTERMEDIATES:
         return False
-    if _is_normalized(call, at):
-        gates = _gates(call, at)
+    if at.normalizes(call):
+        gates = at.gates(call)
         if not all(call.has(at.biases + g) and call.has(at.normalization + g) for g in gates):
             return False
         if not all(_is_whole(_intermediate(call, g)) for g in gates):
@@ -88,15 +88,6 @@ def _cell_bits(cell: TfliteTensor) -> int:
     """Return the bits of the whole part of cells. It is -1 if their scale is no power of 2."""
     fraction, exponent = np.frexp(_of(cell).scale)
     return ONE + int(exponent) - 1 if fraction == 0.5 else -1
-
-
-def _gates(call: TfliteCall, at: LstmInputs) -> list[int]:
-    """Return the gates with weights. Coupled gates lack the first."""
-    return [g for g in range(4) if g or call.has(at.weights)]
-
-
-def _is_normalized(call: TfliteCall, at: LstmInputs) -> bool:
-    return at.normalization >= 0 and call.has(at.normalization + 1)
 
 
 def _hidden_quantization(call: TfliteCall) -> Quantization | None:
@@ -203,7 +194,7 @@ class IntegerLstm:
 
     def __init__(self, call: TfliteCall, at: LstmInputs) -> None:
         self.call, self.at = call, at
-        self.gates = _gates(call, at)
+        self.gates = at.gates(call)
         self.cell_bits = _cell_bits(call.tensor(at.cell))
         found = _hidden_quantization(call)
         assert found is not None
@@ -211,7 +202,7 @@ class IntegerLstm:
         self.tables = call.stored(_tables(GATE_BITS))
         self.cell_table = call.stored(_tables(self.cell_bits))
         state = _scale(call.tensor(at.hidden))
-        self.normalizations = {g: self._normalization(g) for g in self.gates} if _is_normalized(call, at) else {}
+        self.normalizations = {g: self._normalization(g) for g in self.gates} if at.normalizes(call) else {}
         # The sums of gates that are normalized have their own scales, and the bias comes behind the normalization.
         self.steps = {g: np.float32(_of_gate(call, g).scale) if self.normalizations else GATE_SCALE for g in self.gates}
         steps, bias = list(self.steps.values()), -1 if self.normalizations else at.biases

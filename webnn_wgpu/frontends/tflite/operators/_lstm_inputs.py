@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..call import TfliteCall
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +34,14 @@ class LstmInputs:
     cell: int
     normalization: int = -1
     auxiliary: int = -1
+
+    def gates(self, call: TfliteCall) -> list[int]:
+        """Return the gates that a node has weights for. Coupled gates lack the first."""
+        return [g for g in range(4) if g or call.has(self.weights)]
+
+    def normalizes(self, call: TfliteCall) -> bool:
+        """Return whether a node normalizes the arguments of its gates."""
+        return self.normalization >= 0 and call.has(self.normalization + 1)
 
 
 SINGLE = LstmInputs(weights=1, recurrent=5, peepholes=9, biases=12, projection=16, hidden=18, cell=19, normalization=20)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -133,12 +134,47 @@ def scaled_sums(call: TfliteCall, sums: MLOperand, scales: Array | None, bias: M
     return sums if bias is None else call.build.add(sums, bias)
 
 
-def weighted(call: TfliteCall, x: MLOperand, index: int, addend: MLOperand | None = None) -> MLOperand:
-    """Return float32 rows times the transposed weights of an input, [outputs, inputs], plus an addend."""
-    weights, scales = whole_weights(call, index, 0)
-    if scales is None:
-        return call.build.gemm(x, weights, c=addend, b_transpose=True)
-    return scaled_sums(call, call.build.gemm(x, weights, b_transpose=True), scales, addend)
+@dataclass(frozen=True)
+class Weights:
+    """Transposed weights of float32 products.
+
+    Attributes:
+        call: the node.
+        values: the weights [outputs, inputs].
+        scales: the factors of the outputs, None without them.
+    """
+
+    call: TfliteCall
+    values: MLOperand
+    scales: Array | None
+
+    @classmethod
+    def of(cls, call: TfliteCall, *indices: int, multiples: tuple[int, int] = (1, 1)) -> Weights:
+        """Return weights of inputs side by side, each padded with zeros to multiples of some numbers of outputs and inputs."""
+        found = [whole_weights(call, index, 0) for index in indices]
+        if any(scales is None for _, scales in found):
+            found = [(call.floats(index), None) for index in indices]
+        if len(found) == 1 and multiples == (1, 1):
+            return cls(call, *found[0])
+        values = call.build.concat([padded_to(call, weights, *multiples) for weights, _ in found], 0)
+        scales: list[Array] = []
+        for weights, factors in found:
+            if factors is not None:
+                size = int(weights.shape[0])
+                scales.append(np.pad(np.broadcast_to(factors, size), (0, -size % multiples[0])))
+        return cls(call, values, np.concatenate(scales) if scales else None)
+
+    def products(self, x: MLOperand, addend: MLOperand | None = None) -> MLOperand:
+        """Return rows times the weights, plus an addend."""
+        if self.scales is None:
+            return self.call.build.gemm(x, self.values, c=addend, b_transpose=True)
+        return scaled_sums(self.call, self.call.build.gemm(x, self.values, b_transpose=True), self.scales, addend)
+
+
+def padded_to(call: TfliteCall, x: MLOperand, *multiples: int) -> MLOperand:
+    """Return an operand with zeros at the ends of dimensions, whose sizes become multiples of some numbers."""
+    rest = [-int(size) % multiple for size, multiple in zip(x.shape, multiples, strict=True)]
+    return call.build.pad(x, [0] * len(rest), rest) if any(rest) else x
 
 
 def magnitude(tensor: TfliteTensor, axes: Sequence[int]) -> int | None:

@@ -11,7 +11,7 @@ from webnn_wgpu import MLOperand
 from ..call import TfliteCall
 from ..tensors import PACKED, TfliteTensor
 from ._registry import Result, lowers
-from ._sums import centered, integer_sums, magnitude, rescaled, scales_of, sums_integers, weighted
+from ._sums import Weights, centered, integer_sums, magnitude, rescaled, scales_of, sums_integers
 
 
 @lowers(FULLY_CONNECTED=14, note="8 bits: integer sums, one rounding; float activations: weights stay packed")
@@ -40,7 +40,7 @@ def fully_connected(call: TfliteCall) -> Result:
         return call.bare(call.reshape(result.operand, final))
     x = call.reshape(call.floats(0), rows)
     bias = call.reshape(call.floats(2), [out]) if call.has(2) else None
-    return call.reshape(call.activated(weighted(call, x, 1, bias)), final)
+    return call.reshape(call.activated(Weights.of(call, 1).products(x, bias)), final)
 
 
 def _integer_product(call: TfliteCall, a: tuple[MLOperand, int], weights: TfliteTensor) -> MLOperand:
