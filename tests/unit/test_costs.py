@@ -193,3 +193,12 @@ def test_rounds_keep_loops_short(kind: str) -> None:
             for rounds in (launches.rounds_of_quads(count, iterations), launches.rounds_of_rows(count, iterations)):
                 assert 1 <= rounds <= launches.most_rounds
                 assert rounds == 1 or rounds * iterations <= launches.most_iterations
+
+
+def test_keys_of_attention_are_divided_where_a_core_would_have_few_workgroups() -> None:
+    attention = Target.of(Caps(adapter_type="DiscreteGPU", device="NVIDIA H200")).costs.attention
+    # The fastest numbers of parts that were measured, for 6 heads of 1500 rows and 8 of 1024 in tiles of 32 rows.
+    assert [attention.parts_of_tiles(6 * 47, 1500), attention.parts_of_tiles(8 * 32, 1024)] == [4, 4]
+    assert attention.parts_of_tiles(4 * 132, 1024) == 1
+    assert attention.parts_of_tiles(66, 197) == 1
+    assert attention.decode_part(1, 2048, 32, 64)[1] == 256
