@@ -297,6 +297,10 @@ def test_a_kernel_of_a_graph(product: wn.MLGraph, context: wn.MLContext) -> None
         debug.interpret(kernel, {a: given["x"]})
     with pytest.raises(wn.MLTypeError, match=r"must name variables of the kernel; got c; allowed: a, b"):
         debug.interpret(kernel, {"c": 4})
+    with pytest.raises(
+        wn.MLTypeError, match=rf"interpret\('product'\): .* got {a}: int32; allowed: float32. np.float32\({a}\)"
+    ):
+        debug.interpret(kernel, {a: given["x"].astype(np.int32), b: given["w"]})
 
 
 def test_chosen_workgroups() -> None:
@@ -322,10 +326,16 @@ def test_arguments() -> None:
             lambda: debug.interpret(HEADER + "}", [X, X, X], grid=1),
         ),
         (
-            r"feeds must have data types of WGSL; got x: float64. x.astype\(np.float32\) converts it",
+            r"feeds must have data types of WGSL; got x: float64. np.float32\(x\) converts it",
             lambda: interpreted("", X.astype(np.float64)),
         ),
         ("got y: float64", lambda: debug.interpret(HEADER + "}", {"y": [1.5], "x": X}, grid=1)),
+        (
+            r"the data type must be that of the buffer; got x: int32; allowed: float32, for array<f32>. "
+            r"np.float32\(x\) converts the numbers. x.view\(np.float32\) keeps the bits",
+            lambda: interpreted("", X.astype(np.int32)),
+        ),
+        ("got y: int64; allowed: float32", lambda: debug.interpret(HEADER + "}", {"y": [1, 2], "x": X}, grid=1)),
         ("is called SIZE, at line 5, .*`constants=` defines constants of a source", lambda: interpreted("y[0] = SIZE;")),
         ("breakpoints and invocation need on_stop; got on_stop=None", lambda: interpreted("", breakpoints=[5])),
         ("more invocations than are to be interpreted", lambda: interpreted("", grid=1000, max_invocations=7999)),
@@ -333,6 +343,32 @@ def test_arguments() -> None:
     ):
         with pytest.raises(wn.MLTypeError, match=words):
             call()
+
+
+@pytest.mark.parametrize(
+    ("declared", "data_types"),
+    [
+        ("array<u32>", "uint32 int32 uint8 int8 float16 uint16"),
+        ("array<atomic<i32>, 4>", "uint32 int32 uint8 int8 float16 uint16"),
+        ("array<vec2u>", "uint32 int32 uint8 int8 float16 uint16 int64 uint64"),
+        ("array<vec4<f32>>", "float32"),
+        ("f32", "float32"),
+    ],
+)
+def test_the_data_types_of_a_buffer(context: wn.MLContext, declared: str, data_types: str) -> None:
+    source = f"alias Word = u32; @group(0) @binding(0) var<storage, read_write> x: {declared};"
+    source = source.replace("<u32>", "<Word>") + "@compute @workgroup_size(1) fn main() { _ = &x; }"
+    for name in ("float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8", "uint16", "bool"):
+        array = np.zeros(16, name)
+        runs = [lambda array=array: debug.interpret(source, [array], grid=1)]
+        if name not in ("bool", "uint16"):  # which are no data types of WebNN
+            runs.append(lambda array=array: wn.run_wgsl(source, array, workgroups=1, context=context))
+        for run in runs:
+            if name in data_types.split():
+                run()
+            else:
+                with pytest.raises(wn.MLTypeError, match=f"be that of the buffer; got x: {name}; allowed: "):
+                    run()
 
 
 def test_a_loop_without_end_ends() -> None:

@@ -59,6 +59,7 @@ def test_wrong_calls(own: wn.MLContext, reference: wn.MLContext, gpu: wgpu.GPUDe
         ((x, [1, 2]), {}, wn.MLTypeError, "argument 1 must be tensor data in the host's memory; got list"),
         ((x, np.ones(0, np.float32)), {}, wn.MLTypeError, "every dimension must be a valid dimension"),
         ((x, np.ones(4, complex)), {}, wn.MLTypeError, "unknown data type; got 'complex128'"),
+        ((x, np.arange(4)), {}, wn.MLTypeError, r"the data type must be .* got y: int64; allowed: float32, for array<f32>"),
         ((x, gone), {}, wn.MLTensorStateError, "the tensor was destroyed"),
         ((x, mapped), {}, wn.InvalidStateError, "the buffer is mapped"),
         ((x, buffer(elsewhere)), {}, wn.MLTypeError, "the buffer belongs to another device"),

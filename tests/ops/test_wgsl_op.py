@@ -239,6 +239,18 @@ def test_wrong_inputs(context: wn.MLContext) -> None:
             builder.wgsl_op(SCALE, inputs, output_shapes=[10], output_types="float32", workgroups=1)
 
 
+def test_operands_of_another_data_type(context: wn.MLContext) -> None:
+    builder = context.create_graph_builder()
+    given: dict[str, Any] = {"output_shapes": [10], "workgroups": 1, "constants": {"SIZE": 64, "FACTOR": 1}}
+    x, whole = builder.input("x", [10], "float32"), builder.input("whole", [10], "int32")
+    for operand, output, message in (
+        (whole, "float32", "x: int32; allowed: float32, for array<f32>. array<T0> fits any"),
+        (x, "int32", "y: int32; allowed: float32, for array<f32>. Change the declaration, or output_types"),
+    ):
+        with pytest.raises(wn.MLTypeError, match=f"the data type must be that of the buffer; got {message}"):
+            builder.wgsl_op(SCALE, [operand], output_types=output, **given)
+
+
 def test_a_buffer_that_is_too_small_is_found_when_the_graph_is_built(context: wn.MLContext) -> None:
     source = SCALE.replace("y: array<f32>", "y: array<f32, 20>").replace("&y", "&x")
     builder = context.create_graph_builder()

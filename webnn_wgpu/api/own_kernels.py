@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from ..core.caps import Caps
-from ..kernels.own import constant_declarations, declared_bindings, declaring, lacking, type_declarations
+from ..kernels.own import check_elements, constant_declarations, declared_bindings, declaring, lacking, type_declarations
 from ..kernels.spec import Grid
 from ..runtime.own_kernels import RunArgument, is_gpu_buffer
 from .arrays import Fail, as_array, failing, is_integer, tensor_type
@@ -142,6 +142,7 @@ def prepared_run(
         else:
             value = np.ascontiguousarray(as_array(argument, fail, f"argument {i}"))
             tensor_type(value.dtype.name, value.shape, fail)
+            check_elements(found.name, found.type, value.dtype, fail)
         given.append(RunArgument(value, found.name, accesses[found.access]))
     grid = grid_of(workgroups, context.caps, fail)
     return PreparedRun(operator=operator, label=label, context=context, source=text, arguments=given, grid=grid)

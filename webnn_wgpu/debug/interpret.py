@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +21,8 @@ from ..core.data_types import Array
 from ..core.errors import MLTypeError, NotSupportedError
 from ..display.html import table_html
 from ..display.tables import first_few, rich_table
-from ..inspection.kernels import Kernel, source_text
+from ..inspection.kernels import Kernel, KernelBinding, source_text
+from ..kernels.own import check_elements, wrong_elements
 from ..kernels.source_map import OWN_SOURCE, SourceMap, map_of_source
 from ..kernels.spec import TEXTURES, Grid
 from ..plan.execution_plan import PlannedDispatch
@@ -286,6 +288,7 @@ def _of_kernel(session: _Session, kernel: Kernel, feeds: Any) -> Interpretation:
             raise MLTypeError(
                 "a buffer that the kernel reads is missing", operator="interpret", label=kernel.name, got=binding.name
             )
+        _check_type(value, binding, kernel.name)
         resources[i] = _resource(value, binding.access in TEXTURES, binding.size_bytes)
     uniforms = kernel.spec.packed(list(kernel.constants.values()))
     resources[len(resources)] = _resource(np.frombuffer(uniforms, np.uint8), False, 0)
@@ -293,6 +296,16 @@ def _of_kernel(session: _Session, kernel: Kernel, feeds: Any) -> Interpretation:
     elements = {b.name: _numpy(b.element) for b in kernel.bindings}
     names = [(i, b.name) for i, b in enumerate(kernel.bindings) if b.access == "write"]
     return session.result({name: _written(resources[i], given.get(name), elements[name]) for i, name in names})
+
+
+def _check_type(value: Any, binding: KernelBinding, label: str) -> None:
+    """Check that an array has the data type of a kernel's buffer. Buffers of bits hold any type of a size."""
+    if isinstance(value, int) or binding.access in TEXTURES or binding.element.startswith("bits"):
+        return
+    wanted, dtype = _numpy(binding.element), np.asarray(value).dtype
+    if dtype.itemsize != wanted.itemsize or (dtype.kind == "f") != (wanted.kind == "f"):
+        fail = partial(MLTypeError, operator="interpret", label=label)
+        raise wrong_elements(binding.name, str(wanted), wanted, dtype, fail)
 
 
 def _of_source(
@@ -310,10 +323,10 @@ def _of_source(
     bound = _bound(declared.values())
     in_order = _in_order(feeds, [variable.name for variable in bound])
     for variable, value in zip(bound, in_order, strict=False):
-        # Buffers take the bytes of an array. Those of float64, which WGSL lacks and numpy prefers, would be other numbers.
+        # A type `T` of float64, which WGSL lacks and numpy prefers, has no declaration.
         if variable.declaration.template and np.asarray(value).dtype == np.float64:
             rule = "feeds must have data types of WGSL"
-            raise fail(rule, got=f"{variable.name}: float64", hint=f"{variable.name}.astype(np.float32) converts it")
+            raise fail(rule, got=f"{variable.name}: float64", hint=f"np.float32({variable.name}) converts it")
     whole, _ = completed(source.text, free, data_types_of(in_order), fail)
     given_overrides = {n: v for n, v in constants.items() if n in overrides}
     kernel = dispatch.SourceKernel(whole, given_overrides, name, lambda line, column: _place(source, line, column))
@@ -321,6 +334,10 @@ def _of_source(
     given = _named(feeds, [wanted[i].name for i in sorted(wanted)], name)
     if missing := [d.name for d in wanted.values() if d.name not in given]:
         raise fail("feeds must contain every variable of the kernel", got=f"none for {', '.join(missing)}")
+    for variable in wanted.values():
+        value = given[variable.name]
+        if variable.space and not isinstance(value, int):
+            check_elements(variable.name, str(variable.type), np.asarray(value).dtype, fail)
     resources = {i: _resource(given[d.name], not d.space, 0) for i, d in wanted.items()}
     session.run(kernel, name, resources, grid_of(grid, Caps(), fail))
     written = {i: d for i, d in wanted.items() if d.access == "read_write"}

@@ -21,21 +21,33 @@ from .spec import Binding, KernelSpec
 
 Fail = Callable[..., Exception]
 
-_STORAGE = re.compile(r"((?:@\w+\s*(?:\([^()]*\)\s*)?)+)var\s*<\s*storage\s*(?:,\s*(\w+)\s*)?,?\s*>\s*(\w+)")
+_STORAGE = re.compile(r"((?:@\w+\s*(?:\([^()]*\)\s*)?)+)var\s*<\s*storage\s*(?:,\s*(\w+)\s*)?,?\s*>\s*(\w+)(?:\s*:\s*([^;]*))?")
+_ALIAS = re.compile(r"\balias\s+(\w+)\s*=\s*(\w+)\s*;")
+_NUMBERS = re.compile(r"(?:array<)?(?:atomic<)?(?:(vec)[234]<|mat\dx\d<)?(f32|f16|i32|u32)[>,].*")
+_SHORT = re.compile(r"\b(vec\d|mat\dx\d)([fhiu])\b")
 _MAIN = re.compile(r"\bfn\s+main\b")
 _HALF = re.compile(r"\b(f16|vec[234]h|mat[234]x[234]h)\b")
 _ENABLED = re.compile(r"\benable\b[^;]*\bf16\b")
 _DECLARED = r"\b(?:(?:alias|struct|const|override|fn)\s+|var\s*(?:<[^<>]*>)?\s*)"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DTYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "i32": np.dtype(np.int32), "u32": np.dtype(np.uint32)}
+_SCALARS = {"f": "f32", "h": "f16", "i": "i32", "u": "u32"}
 _SUFFIXES = {"int32": "i", "uint32": "u", "float32": "f", "float16": "h"}
 
 
 @dataclass(frozen=True)
 class Declared:
-    """A storage buffer of bind group 0 that a source declares."""
+    """A storage buffer of bind group 0 that a source declares.
+
+    Attributes:
+        name: the name of the variable.
+        access: "read" or "read_write".
+        type: the declared type without white space, with the source's aliases replaced: "array<f32>".
+    """
 
     name: str
     access: str
+    type: str
 
 
 def declared_bindings(source: str, fail: Fail) -> list[Declared]:
@@ -48,14 +60,56 @@ def declared_bindings(source: str, fail: Fail) -> list[Declared]:
     if not _MAIN.search(code):
         raise fail("the shader must have an entry point main", got=_shortened(code))
     found: dict[int, Declared] = {}
-    for attributes, access, name in _STORAGE.findall(code):
+    aliases = dict(_ALIAS.findall(code))
+    for attributes, access, name, type_ in _STORAGE.findall(code):
         group, binding = (re.search(rf"@{word}\s*\(\s*(\d+)[iu]?\s*,?\s*\)", attributes) for word in ("group", "binding"))
         if group is None or binding is None or group[1] != "0":
             raise fail("every buffer must be declared with @group(0) and a number as @binding", got=f"var {name}")
-        found[int(binding[1])] = Declared(name, access or "read")
+        found[int(binding[1])] = Declared(name, access or "read", _without_aliases(type_, aliases))
     if sorted(found) != list(range(len(found))):
         raise fail("bindings must be numbered 0, 1, 2, ...", got=", ".join(f"{d.name}: {i}" for i, d in sorted(found.items())))
     return [found[i] for i in range(len(found))]
+
+
+def check_elements(name: str, declared: str, dtype: np.dtype[Any], fail: Fail, hint: str = "") -> None:
+    """Check that the data type of an array or operand is that of the numbers in its buffer.
+
+    Buffers take the bytes of an array, which would be other numbers. An integer of 32 bits may hold several smaller elements, and
+    a vector of two such integers holds one of 64 bits.
+
+    Args:
+        name: the name of the buffer's variable.
+        declared: its type in WGSL without white space: "array<f32>". Structures are not checked.
+        dtype: the data type of the array or operand.
+        fail: returns the error to raise.
+        hint: what to do next, by default with an array.
+
+    Raises:
+        Exception: the exception of `fail`: another data type.
+    """
+    numbers = _NUMBERS.fullmatch(declared if declared.endswith(">") else f"{declared}>")
+    if numbers is None:
+        return
+    wanted = _DTYPES[numbers[2]]
+    if dtype == wanted:
+        return
+    if wanted.kind != "f" and dtype.kind != "b":
+        whole = dtype.kind in "iu" and (dtype.itemsize == wanted.itemsize or numbers[1])
+        if whole or dtype.itemsize < wanted.itemsize:
+            return
+    raise wrong_elements(name, f"{wanted}, for {declared}", wanted, dtype, fail, hint)
+
+
+def wrong_elements(
+    name: str, allowed: str, wanted: np.dtype[Any], dtype: np.dtype[Any], fail: Fail, hint: str = ""
+) -> Exception:
+    """Return the error of an array or operand whose data type is not that of its buffer."""
+    return fail(
+        "the data type must be that of the buffer",
+        got=f"{name}: {dtype}",
+        allowed=allowed,
+        hint=hint or f"np.{wanted}({name}) converts the numbers. {name}.view(np.{wanted}) keeps the bits",
+    )
 
 
 def constant_declarations(constants: Mapping[str, Any], fail: Fail) -> tuple[str, ...]:
@@ -107,6 +161,13 @@ def lacking(source: str, declarations: Iterable[str]) -> tuple[str, ...]:
         if re.search(rf"\b{name}\b", code) and not re.search(rf"{_DECLARED}{name}\b", code):
             found.append(declaration)
     return tuple(found)
+
+
+def _without_aliases(type_: str, aliases: Mapping[str, str]) -> str:
+    """Return a type without white space and without aliases of single words. Longer ones could grow without bounds."""
+    for _ in aliases:  # An alias may name another one.
+        type_ = re.sub(r"\w+", lambda word: aliases.get(word[0], word[0]), type_)
+    return _SHORT.sub(lambda short: f"{short[1]}<{_SCALARS[short[2]]}>", re.sub(r"\s+", "", type_))
 
 
 def _literal(name: Any, value: Any, fail: Fail) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 from ..core.errors import NotSupportedError, OperationError
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.own import declared_bindings, own_spec
+from ..kernels.element import WORD_BYTES
+from ..kernels.own import check_elements, declared_bindings, own_spec
 from ..kernels.spec import Binding, Grid, KernelCall, KernelSpec
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
@@ -60,12 +61,16 @@ def _infer(call: OpCall) -> tuple[TensorType, ...]:
             got=", ".join(f"{i}: {d.name}" for i, d in enumerate(declared)) or "none",
             allowed=", ".join(f"{i}: {what}" for i, (what, _) in enumerate(wanted)),
         )
-    for i, ((what, access), found) in enumerate(zip(wanted, declared, strict=True)):
+    types = [*call.inputs, *kernel.outputs]
+    for i, ((what, access), found, type_) in enumerate(zip(wanted, declared, types, strict=True)):
         if found.access != access:
             raise call.fail(
                 f"binding {i}, {what}, must be declared var<storage, {access}>",
                 got=f"var<storage, {found.access}> {found.name}",
             )
+        if type_ is not None and type_.numpy.itemsize <= WORD_BYTES:  # Sources may take longer integers as pairs of words.
+            hint = f"array<T{i}> fits any data type" if access == "read" else "Change the declaration, or output_types"
+            check_elements(found.name, found.type, type_.numpy, call.fail, hint)
     return tuple(call.output(t.data_type, t.shape) for t in kernel.outputs)
 
 
