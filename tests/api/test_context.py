@@ -64,7 +64,7 @@ def test_everything_of_a_lost_context_fails_as_the_text_says(fresh: wn.MLContext
         assert str(caught.value) == f"{operator}: {lost}"
         assert caught.value.name == "InvalidStateError"
     for call in (lambda: fresh.read_tensor(a), lambda: fresh.write_tensor(a, X), lambda: builder.constant(constant)):
-        with pytest.raises(TypeError, match="the tensor was destroyed"):
+        with pytest.raises(TypeError, match=r"the tensor was destroyed.*The context is lost, and its tensors with it"):
             call()
     for promise in pending.values():
         with pytest.raises(wn.InvalidStateError):

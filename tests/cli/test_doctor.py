@@ -56,7 +56,8 @@ def test_the_report_is_about_the_device_that_contexts_get(device: devices.Device
 def test_the_first_line_says_whether_all_is_well(device: devices.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     complete = replace(doctor.examine(), advice=[])
     assert doctor.verdict(complete).startswith(f"All is well: the device is {device.description}")
-    assert doctor.verdict(replace(complete, advice=["a", "b"])).endswith('See 2 line(s) under "To do".')
+    assert doctor.verdict(replace(complete, advice=["a", "b"])).endswith('See 2 lines under "To do".')
+    assert doctor.verdict(replace(complete, advice=["a"])).endswith('See 1 line under "To do".')
     assert doctor.verdict(replace(complete, device=None)).startswith("Graphs cannot run")
     monkeypatch.setattr(doctor, "examine", lambda: complete)
     assert text().splitlines()[0].startswith("All is well")

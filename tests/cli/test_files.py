@@ -71,7 +71,7 @@ def test_commands_take_graph_files(command: str, options: tuple[str, ...], says:
     ("command", "options", "says"),
     [
         ("run", (), r"y  float32\[2, 300\]"),
-        ("info", (), r"(?s)webnn-wgpu-model 1.*parameters +[\d.]+ \w+\n.*Kernels\n.*1 dispatches a run.*all met"),
+        ("info", (), r"(?s)webnn-wgpu-model 1.*parameters +[\d.]+ \w+\n.*Kernels\n.*1 dispatch a run.*all met"),
         ("check", (), r"verdict +runs on the device"),
         ("bench", ("-r", "2"), r"wall time"),
         ("profile", ("-r", "1"), r"GPU [\d.]+ ms"),

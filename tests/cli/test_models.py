@@ -218,6 +218,8 @@ def test_run_with_a_profile(model: Path) -> None:
 
 
 def test_what_goes_wrong_is_said_in_a_line(folder: Path, tmp_path: Path) -> None:
+    assert "has no model.json: `webnn-wgpu export` writes one" in call("run", tmp_path, exit_code=1).stderr
+    assert "the folder . has no model.json" in call("run", ".", exit_code=1).stderr
     (tmp_path / "broken.onnx").write_bytes(b"\x00\x01")
     assert call("run", tmp_path / "broken.onnx", exit_code=1).stderr.splitlines()[-1].startswith("Error: broken.onnx")
     assert "NonZero" in call("run", folder / "nonzero.onnx", "--fallback", "error", exit_code=1).stderr

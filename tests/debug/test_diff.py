@@ -315,8 +315,10 @@ def test_what_is_printed(context: wn.MLContext, tmp_path: Path) -> None:
     ]
     graph.override("neg_0", graph.kernels["neg_0"].wgsl.replace("-(x0)", "x0"))
     found = debug.diff(graph, feeds, folder=tmp_path)
+    verdict = "1 operator against the numpy reference: 1 wrong, the first is neg_0 (neg)"
+    assert found.summary() == f"{verdict}; repro in {tmp_path}"
     assert str(found).splitlines() == [
-        "1 operator against the numpy reference: 1 wrong, the first is neg_0 (neg)",
+        verdict,
         "",
         "neg_0 (neg), kernel neg_0, overridden:",
         "3 of 3 elements of float32[3] are wrong: off by 6 at most (4 on average), 2.139095e+09 ULP",

@@ -145,7 +145,7 @@ def test_what_idle_invocations_read_is_harmless() -> None:
     found = interpreted("let v = x[id.x]; if (id.x < 10u) { y[id.x] = v; }", np.float32(range(10)), np.zeros(10, np.float32))
     assert found.findings == ()
     assert [(f.kind, f.harmless) for f in found.harmless] == [("out of bounds", True)]
-    assert "1 harmless reads" in found.summary()
+    assert "1 harmless read" in found.summary()
     assert found._repr_html_().startswith("<")
     # Until it is written.
     found = interpreted("let v = x[id.x]; y[id.x] = v;", np.float32(range(10)))

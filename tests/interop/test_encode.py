@@ -155,16 +155,27 @@ def test_wrong_encoders(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
         ({"encoder": open_pass}, wn.MLTypeError, "encoder must be a wgpu.GPUCommandEncoder; got GPUComputePassEncoder"),
         ({"compute_pass": drawing}, wn.MLTypeError, "compute_pass must be a wgpu.GPUComputePassEncoder; got GPURenderPass"),
         ({"encoder": elsewhere}, wn.MLTypeError, "encoder belongs to another device"),
-        ({"encoder": finished}, wn.InvalidStateError, "nothing can be recorded into encoder: it has finished, or has an open"),
-        ({"encoder": locked}, wn.InvalidStateError, "nothing can be recorded into encoder: it has finished, or has an open"),
-        ({"compute_pass": ended}, wn.InvalidStateError, "nothing can be recorded into compute_pass: it has ended"),
+        (
+            {"encoder": finished},
+            wn.InvalidStateError,
+            r"nothing can be recorded into encoder: it has finished; got [^.]*\. Create another one$",
+        ),
+        (
+            {"encoder": locked},
+            wn.InvalidStateError,
+            "nothing can be recorded into encoder: it has an open pass; got .*Give the pass as `compute_pass=`.*create another one$",
+        ),
+        (
+            {"compute_pass": ended},
+            wn.InvalidStateError,
+            "nothing can be recorded into compute_pass: it has ended; got .*Begin another one$",
+        ),
     ):
         if arguments == {"encoder": locked} and not TOLD_AT_ONCE:
             continue
         with pytest.raises(kind, match=f"encode: {message}") as refused:
             own.encode(graph, {"x": x}, {"y": y}, **arguments)
         assert "\\n" not in str(refused.value)
-        assert "create another one" in str(refused.value) or kind is not wn.InvalidStateError
         assert "Caused by" not in str(refused.value)
     own.encode(graph, {"x": x}, {"y": y}, compute_pass=orphan)
     with pytest.raises(wgpu.GPUValidationError):  # its owner hears of it

@@ -157,6 +157,25 @@ def test_not_a_model(context, tmp_path):
         wn.load("model.txt", context)
 
 
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"\xff\xd8\xff\xe0\x00\x10JFIF", "a JPEG picture. A picture is an input: webnn-wgpu run model.onnx -i PICTURE"),
+        (b"\x89PNG\r\n\x1a\n", "a PNG picture. A picture is an input"),
+        (b"version https://git-lfs.github.com/spec/v1\noid", "a pointer of Git LFS. git lfs pull downloads the model"),
+        (b"PK\x03\x04\x00\x00", "a ZIP archive, as PyTorch and Keras write. torch.onnx.export"),
+        (b"\x1c\x00\x00\x00TFL3\x14\x00", "a TFLite model. The file's name must end in .tflite"),
+        ("Größe".encode()[:-1], "a text"),
+        (b"", "an empty file"),
+    ],
+)
+def test_files_of_other_kinds(context: wn.MLContext, tmp_path: Path, data: bytes, found: str) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(data)
+    with pytest.raises(wn.NotSupportedError, match=f"model.onnx is not an ONNX model; got {found}"):
+        wn.load(path, context)
+
+
 def broken(change) -> onnx.ModelProto:
     model = parsed("g (float[2] x) => (float[2] y) <float[2] c = {1, 2}> { h = Add (x, c) y = Relu (h) }")
     change(model)

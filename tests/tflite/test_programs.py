@@ -476,5 +476,5 @@ def test_analyze_counts_operators_and_bytes(context: wn.MLContext) -> None:
     tensors = [Tensor(name="x", shape=[4]), Tensor(name="c", shape=[4], data=np.ones(4)), Tensor(name="y", shape=[4])]
     found = analyze(single("ADD", tensors, 1), context)
     assert (dict(found.operators), found.parameters, found.parameter_bytes) == ({"ADD": 1}, 4, 16)
-    assert found.placement.summary() == "1 nodes on the device, 0 on the host, 0 evaluated beforehand"
+    assert found.placement.summary() == "1 node on the device, 0 on the host, 0 evaluated beforehand"
     assert analyze(loop(limit_known=False), context).placement.on("host")

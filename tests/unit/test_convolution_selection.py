@@ -138,7 +138,7 @@ def test_reasons() -> None:
     assert reason(caps_of("lavapipe"), STRIDED) == "software adapter with subgroups of 8"
     assert reason(SOFTWARE_WITHOUT_SUBGROUPS, STRIDED) == "software adapter without subgroups: sums in registers"
     assert reason(caps_of("nvidia"), STRIDED) == "hardware GPU: tiles in workgroup memory"
-    assert reason(caps_of("nvidia"), GROUPED) == "hardware GPU, 4 output channel(s) per group"
+    assert reason(caps_of("nvidia"), GROUPED) == "hardware GPU, 4 output channels per group"
     assert reason(caps_of("nvidia"), WIDE_3X3) == "3 x 3 with 512 and 512 channels: fewer multiplications"
 
 

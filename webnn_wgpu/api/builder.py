@@ -226,7 +226,7 @@ class MLGraphBuilder(GradientMethods, OwnGradientMethods, WgslOperators, Operato
         if tensor._context is not self._context:
             raise MLTypeError("the tensor belongs to another context", operator="constant", got=repr(tensor))
         if tensor.destroyed:
-            raise MLTensorStateError("the tensor was destroyed", operator="constant", got=repr(tensor))
+            raise tensor._destruction("constant")
         if tensor._constant_data is None:
             raise MLTypeError(
                 "only a tensor made by create_constant_tensor can be a constant", operator="constant", got=repr(tensor)

@@ -12,7 +12,6 @@ from ..core.errors import (
     DeviceLostError,
     DOMException,
     InvalidStateError,
-    MLTensorStateError,
     MLTypeError,
     OperationError,
     WebNNError,
@@ -121,7 +120,7 @@ class ContextState:
                 hint="Create it with this context",
             )
         if tensor._destroyed:
-            raise MLTensorStateError("the tensor was destroyed", operator=operator, got=repr(tensor))
+            raise tensor._destruction(operator)
 
     def _check_tensor(self, tensor: Any, operator: str) -> None:
         self._check_owned(tensor, operator)

@@ -159,13 +159,18 @@ class MLTensor:
                     self._storage.destroy()
                 self._storage = self._constant_data = None
 
+    def _destruction(self, operator: str) -> MLTensorStateError:
+        """Return the error of calls on a tensor that was destroyed, perhaps with its context."""
+        hint = "The context is lost, and its tensors with it" if self._context.lost.done() else ""
+        return MLTensorStateError("the tensor was destroyed", operator=operator, got=repr(self), hint=hint)
+
     def _check_usable(self, operator: str) -> None:
         if self._exported:
             raise InvalidStateError(
                 "the tensor is exported", operator=operator, got=repr(self), hint="It can be used again once it was released"
             )
         if self._destroyed:
-            raise MLTensorStateError("the tensor was destroyed", operator=operator, got=repr(self))
+            raise self._destruction(operator)
         if self._constant:
             raise MLTensorStateError(
                 "a constant tensor is used through MLGraphBuilder.constant only", operator=operator, got=repr(self)

@@ -19,6 +19,7 @@ from webnn_wgpu.core.cache import cache_folder
 from webnn_wgpu.core.caps import DEFAULT_LIMITS
 from webnn_wgpu.core.data_types import DATA_TYPES
 from webnn_wgpu.core.settings import cache_enabled, forced_target, forced_variants
+from webnn_wgpu.core.wording import counted
 from webnn_wgpu.costs.architectures import summary_of
 from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 from webnn_wgpu.kernels.templates import shader_root
@@ -251,7 +252,8 @@ def _settings(advice: list[str]) -> dict[str, str]:
 
 def verdict(report: Report) -> str:
     """Return one sentence that says whether graphs can run, and where, and how many things are left to do."""
-    left = f' See {len(report.advice)} line(s) under "To do".' if report.advice else ""
+    lines = counted(len(report.advice), "line")
+    left = f' See {lines} under "To do".' if report.advice else ""
     if report.device is None:
         return f"Graphs cannot run: there is no usable adapter.{left}"
     adapter = next((adapter for adapter in report.adapters if adapter.taken), None)

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from webnn_wgpu import MLContext
+from webnn_wgpu.core.wording import counted
 from webnn_wgpu.display.tables import first_few
 from webnn_wgpu.frontends.dims import sidecar
 from webnn_wgpu.passes import PASSES
@@ -188,7 +189,10 @@ def _facts(found: Analysis) -> list[tuple[str, str]]:
 
 
 def _device(found: Analysis) -> list[tuple[str, str]]:
-    rows = [("nodes", found.placement.summary()), ("graphs", f"{found.graphs}, {found.dispatches} dispatches a run")]
+    rows = [
+        ("nodes", found.placement.summary()),
+        ("graphs", f"{found.graphs}, {counted(found.dispatches, 'dispatch', 'dispatches')} a run"),
+    ]
     if found.memory is not None:
         memory = found.memory
         rows += [

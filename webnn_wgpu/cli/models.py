@@ -204,7 +204,7 @@ def values(model: Path, options: dict[str, Any]) -> GivenInputs:
         # A missing package is reported before anything else is done.
         import_module(f"webnn_wgpu.frontends.{'tflite' if is_tflite(model) else 'tfjs' if is_tfjs(model) else 'onnx'}")
 
-    beside = model.with_name("tokenizer.json")
+    beside = model.parent / "tokenizer.json"
     return GivenInputs(
         given=options.pop("given"),
         dims=options.pop("dims"),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..core.caps import Caps
+from ..core.wording import counted
 from .architectures import architecture_of
 from .attention import DECODE_ROWS, AttentionCosts
 from .block_times import BlockTimes
@@ -101,7 +102,7 @@ class HardwareProducts(ProductCosts):
     def choose(self, size: ProductSize, possible: Collection[str]) -> Choice:
         """Return the kernel of tiles in workgroup memory, or the one for few rows."""
         if size.M <= self.gemv_rows:
-            return Choice("gemv", f"{self.kind}, {size.M} row(s): split sums")
+            return Choice("gemv", f"{self.kind}, {counted(size.M, 'row')}: split sums")
         return Choice("tiled", f"{self.kind}: tiles in workgroup memory")
 
 
@@ -156,7 +157,7 @@ class HardwareConvolutions(ConvolutionCosts):
 
     def _choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:
         if size.columns <= _TILED_CHANNELS:
-            return Choice("plain", f"hardware GPU, {size.columns} output channel(s) per group")
+            return Choice("plain", f"hardware GPU, {counted(size.columns, 'output channel')} per group")
         return Choice("tiled", "hardware GPU: tiles in workgroup memory")
 
     def depthwise_pixels(self, size: ConvolutionSize, step: int, possible: Sequence[tuple[int, int]]) -> tuple[int, int]:
@@ -246,7 +247,7 @@ class HardwareAttention(AttentionCosts):
         if "tiled" not in possible:
             return Choice("plain", "heads that are wide or not whole quads")
         if rows <= DECODE_ROWS:
-            return Choice("decode", f"hardware GPU, {rows} row(s) for each head of keys")
+            return Choice("decode", f"hardware GPU, {counted(rows, 'row')} for each head of keys")
         return Choice("tiled", "hardware GPU: tiles in workgroup memory")
 
     def plain_rows(self, rows: int) -> int:

@@ -19,6 +19,7 @@ from ..api.own_kernels import completed, data_types_of, grid_of
 from ..core.caps import Caps
 from ..core.data_types import Array
 from ..core.errors import MLTypeError, NotSupportedError
+from ..core.wording import counted
 from ..display.html import table_html
 from ..display.tables import first_few, rich_table
 from ..inspection.kernels import Kernel, KernelBinding, source_text
@@ -72,10 +73,10 @@ class Interpretation:
     def summary(self) -> str:
         """Return one line: the number of invocations and of findings."""
         what = f"{len(self.kernels)} kernels" if len(self.kernels) != 1 else self.kernels[0] or "the kernel"
-        found = f"{len(self.findings)} finding{'s' * (len(self.findings) != 1)}" if self.findings else "nothing found"
-        more = f", {len(self.harmless)} harmless reads" if self.harmless else ""
+        found = counted(len(self.findings), "finding") if self.findings else "nothing found"
+        more = f", {counted(len(self.harmless), 'harmless read')}" if self.harmless else ""
         end = "" if self.complete else ", stopped before the end"
-        return f"{what}: {self.invocations} invocations, {found}{more}{end}"
+        return f"{what}: {counted(self.invocations, 'invocation')}, {found}{more}{end}"
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the table's lines, one for each finding."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 
+from webnn_wgpu.core.wording import counted
 from webnn_wgpu.display.tables import aligned, first_few
 
 from .comparison import Comparison
@@ -102,8 +103,13 @@ class GraphDiff:
         return tuple(each for each in self.operators if label == each.label or label in each.labels)
 
     def summary(self) -> str:
-        """Return one line: the first wrong operator, or the largest error if none is wrong."""
-        count = f"{len(self.operators)} operator{'s' * (len(self.operators) != 1)} against {self.against}"
+        """Return one line: the first wrong operator and the folder of its repro, or the largest error if none is wrong."""
+        repro = self.first.repro_path if self.first is not None else ""
+        return self._verdict + (f"; repro in {Path(repro).parent}" if repro else "")
+
+    @property
+    def _verdict(self) -> str:
+        count = f"{counted(len(self.operators), 'operator')} against {self.against}"
         left = f"; not compared: {first_few(self.uncompared)}" if self.uncompared else ""
         if self.first is None:
             nearest = max(self.operators, key=badness, default=None)
@@ -136,7 +142,7 @@ class GraphDiff:
         ]
 
     def __str__(self) -> str:
-        lines = [self.summary()]
+        lines = [self._verdict]
         if self.first is not None:
             lines += ["", str(self.first), "", *aligned([_TITLES, *self.rows()], range(3, len(_TITLES)))]
         for name, output in self.outputs.items():
@@ -147,7 +153,7 @@ class GraphDiff:
         rows = "".join(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in row)}</tr>" for row in self.rows())
         head = "".join(f"<th>{title}</th>" for title in _TITLES)
         first = "" if self.first is None else f"{self.first.html()}<table><tr>{head}</tr>{rows}</table>"
-        return f"<p><b>{escape(self.summary())}</b></p>{first}"
+        return f"<p><b>{escape(self._verdict)}</b></p>{first}"
 
 
 def badness(found: OperatorDiff) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from webnn_wgpu.api.internals import context_of
 
 from ..api.graph import MLGraph
 from ..core.data_types import Array
+from ..core.wording import counted
 from ..display.tables import aligned, rich_table
 from ..passes import PASSES
 from ..plan.labels import node_label
@@ -99,7 +100,7 @@ class GraphValues:
         first = self.first
         if first is None:
             kinds = " or ".join(name for name, wanted in (("NaN", self.nan), ("infinity", self.inf)) if wanted)
-            return f"{len(self.values)} values" + (f", none with {kinds}" if kinds else "")
+            return counted(len(self.values), "value") + (f", none with {kinds}" if kinds else "")
         return (
             f"first at {first.name} ({first.operator}): {first.nan} NaN and {first.inf} infinite of {first.elements} elements"
         )

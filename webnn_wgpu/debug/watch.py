@@ -13,6 +13,7 @@ import numpy as np
 from webnn_wgpu.api.graph import MLGraph
 from webnn_wgpu.api.internals import context_of
 from webnn_wgpu.core.data_types import FLOATS, Array
+from webnn_wgpu.core.wording import counted
 from webnn_wgpu.display.tables import aligned, rich_table
 from webnn_wgpu.ir.graph import Graph, Origin
 from webnn_wgpu.plan.labels import node_label
@@ -84,7 +85,7 @@ class Watch:
 
     def summary(self) -> str:
         """Return one line: the first value that left the range."""
-        seen = f"{self.runs} run{'s' * (self.runs != 1)} watched"
+        seen = f"{counted(self.runs, 'run')} watched"
         return f"{seen}: nothing left the range" if self.first is None else f"{seen}: {self.first}"
 
     def rows(self) -> list[tuple[str, ...]]:

@@ -40,7 +40,8 @@ def sidecar(source: object) -> dict[str, int]:
     """
     if not isinstance(source, (str, os.PathLike)):
         return {}
-    path = Path(os.fspath(source)).with_suffix(".dims.json")  # pyright: ignore[reportUnknownArgumentType] - a path of any kind
+    place = Path(os.fspath(source))  # pyright: ignore[reportUnknownArgumentType] - a path of any kind
+    path = place.parent / f"{place.stem}.dims.json"
     if not path.is_file():
         return {}
     try:

@@ -18,7 +18,8 @@ def with_file_beside(tuning: TuningSource, source: object) -> TuningSource:
     """
     if tuning is False or not isinstance(source, (str, os.PathLike)):
         return tuning
-    file = Path(os.fspath(source)).with_suffix(".tuning.json")  # pyright: ignore[reportUnknownArgumentType] - a path of any kind
+    place = Path(os.fspath(source))  # pyright: ignore[reportUnknownArgumentType] - a path of any kind
+    file = place.parent / f"{place.stem}.tuning.json"
     if not file.is_file():
         return tuning
     if tuning is None or tuning is True:

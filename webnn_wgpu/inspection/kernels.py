@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..core.errors import MLTypeError, OperationError
+from ..core.wording import counted
 from ..display.tables import aligned, first_few, rich_table
 from ..ir.graph import Graph, Origin, file_places
 from ..kernels.dbg import without_dbg
@@ -322,7 +323,7 @@ class Kernels(Mapping[str, Kernel]):
         return "\n".join(aligned(self._rows()))
 
     def __rich__(self) -> Any:
-        return rich_table(f"{len(self)} kernels", self._rows())
+        return rich_table(counted(len(self), "kernel"), self._rows())
 
     def __repr__(self) -> str:
         return f"Kernels({', '.join(self)})"

@@ -74,8 +74,8 @@ def declared_bindings(source: str, fail: Fail) -> list[Declared]:
 def check_elements(name: str, declared: str, dtype: np.dtype[Any], fail: Fail, hint: str = "") -> None:
     """Check that the data type of an array or operand is that of the numbers in its buffer.
 
-    Buffers take the bytes of an array, which would be other numbers. An integer of 32 bits may hold several smaller elements, and
-    a vector of two such integers holds one of 64 bits.
+    Buffers take the bytes of an array, which would be other numbers. An integer of 32 bits may hold several smaller elements.
+    A vector of two such integers holds one of 64 bits.
 
     Args:
         name: the name of the buffer's variable.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from ..core.caps import Caps
 from ..core.data_types import MAX_DIMENSION
 from ..core.errors import OperationError
+from ..core.wording import counted
 from ..costs import Choice, Target
 from ..kernels.element import ELEMENTS, QUAD, padded_bytes
 from ..kernels.spec import (
@@ -267,7 +268,7 @@ def choose_variant(low: Lowering, view: RowView, *, subgroups: bool = True, pass
 
     def choose(variants: Collection[str]) -> Choice:
         choice = low.target.costs.rows.choose(variants, rows, length, columns=view.columns)
-        return replace(choice, reason=f"{choice.reason} ({rows} rows of {length})")
+        return replace(choice, reason=f"{choice.reason} ({counted(rows, 'row')} of {length})")
 
     return variant_of(low, length, choose, subgroups=subgroups, most_items=most_items)
 

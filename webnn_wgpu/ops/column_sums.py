@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.data_types import FLOATS
+from ..core.wording import counted
 from ..costs import Target
 from ..costs.rows import SHARING_INVOCATIONS, SharedColumns
 from ..ir.graph import Array, Attrs
@@ -82,7 +83,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     quads = x.num_elements // items // QUAD
     blocks = -(-quads * shares.lanes // SHARING_INVOCATIONS)
     kernel.uniforms(items=items, quads=quads, blocks=blocks, workgroups=count * blocks)
-    reason = f"{items} rows of {count} tensors of {QUAD * quads} columns"
+    reason = f"{counted(items, 'row')} of {counted(count, 'tensor')} of {QUAD * quads} columns"
     return [kernel.call(_TEMPLATE, grid_1d(count * blocks, low.caps), reason)]
 
 

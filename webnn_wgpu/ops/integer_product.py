@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.wording import counted
 from ..costs import ProductSize
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
@@ -114,7 +115,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
         return "one" if count == 1 else "full" if count == size.M * N else "columns"
 
     finish(kernel, low, N % QUAD == 0, read, None, row=N)
-    return [kernel.call(_TEMPLATE, grid_1d(tiles["tiles"], low.caps), f"{size.M} row(s) of integers: split sums")]
+    return [kernel.call(_TEMPLATE, grid_1d(tiles["tiles"], low.caps), f"{counted(size.M, 'row')} of integers: split sums")]
 
 
 INTEGER_PRODUCT = OpDef(

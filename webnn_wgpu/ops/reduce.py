@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.caps import Caps
 from ..core.data_types import ANY, DATA_TYPES, FLOATS
+from ..core.wording import counted
 from ..costs import Target
 from ..costs.rows import SHARING_INVOCATIONS, SharedColumns
 from ..ir.graph import Array, Attrs
@@ -121,7 +122,7 @@ def reduce_calls(
     shares = None if variant else _shared_columns(low, step, source, view)
     if shares:
         across = SHARING_INVOCATIONS // shares.lanes * QUAD
-        reason = f"workgroups share {across} neighboring columns ({view.kept.size} rows of {view.reduced.size})"
+        reason = f"workgroups share {across} neighboring columns ({counted(view.kept.size, 'row')} of {view.reduced.size})"
         variant = Variant("workgroup", shares.lanes, reason, columns=True)
     variant = variant or _choose(low, step, source, view)
     plain = variant.lanes == 1

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..core.errors import OperationError
+from ..core.wording import counted
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, UniformType
 from ..kernels.spec import Operand as Resource
@@ -182,7 +183,7 @@ def _scatter(low: Lowering, places: Places) -> list[KernelCall]:
         # Searching reads all indices at once.
         few = places.count <= costs.scatter.most_searched or places.count * quads <= costs.scatter.most_comparisons
         few &= padded_bytes(low.input(1).size_bytes) <= limit
-        variant, reason = "search" if few else "winners", f"{places.count} update(s), {table} place(s)"
+        variant, reason = "search" if few else "winners", f"{counted(places.count, 'update')}, {counted(table, 'place')}"
     scatter = _Scatter(low=low, places=places, units=units, table=table, reason=reason)
     if variant == "search":
         return scatter.search()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Literal
 
+from ..core.wording import counted
 from ..ir.graph import Array, Graph, Origin
 from ..ir.types import TensorType
 from ..kernels.element import padded_bytes
@@ -164,9 +165,10 @@ class ExecutionPlan:
 
     def summary(self) -> str:
         """Return one line: slots, bytes with and without sharing, dispatches."""
+        dispatches = counted(len(self.dispatches), "dispatch", "dispatches")
         return (
-            f"{_count(len(self.slots), 'slot')}, {self.slot_bytes / MIB:.1f} MiB"
-            f" (unshared {self.unshared_bytes / MIB:.1f} MiB), {_count(len(self.dispatches), 'dispatch', 'dispatches')}, 1 pass"
+            f"{counted(len(self.slots), 'slot')}, {self.slot_bytes / MIB:.1f} MiB"
+            f" (unshared {self.unshared_bytes / MIB:.1f} MiB), {dispatches}, 1 pass"
         )
 
     def __str__(self) -> str:
@@ -211,7 +213,3 @@ class ExecutionPlan:
                 for d in self.dispatches
             ],
         }
-
-
-def _count(n: int, one: str, many: str = "") -> str:
-    return f"{n} {one if n == 1 else many or one + 's'}"

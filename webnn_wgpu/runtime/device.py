@@ -113,9 +113,16 @@ class Device:
         """Whether the device is known to be gone: its owner has destroyed it, or a call has failed for that."""
         return self._gone or forked.is_set() or _is_destroyed(self.gpu)
 
-    def loss(self) -> DeviceLostError:
-        """Return the error of calls on a device that is gone."""
-        return DeviceLostError(FORKED, hint=FORK_HINT) if forked.is_set() else DeviceLostError("the device is lost")
+    def loss(self, what: str = "") -> DeviceLostError:
+        """Return the error of calls on a device that is gone.
+
+        Args:
+            what: the consequence for the call, for the message: "the data did not arrive".
+        """
+        if forked.is_set():
+            return DeviceLostError(FORKED, hint=FORK_HINT)
+        cause = _DESTROYED if _is_destroyed(self.gpu) else _OVERLONG
+        return DeviceLostError(f"the device is lost: {what}" if what else "the device is lost", hint=f"{cause}. {_CONTINUE}")
 
     def check(self) -> None:
         """Raise DeviceLostError if the device is lost, even if only the driver knows of the loss.
@@ -150,7 +157,7 @@ class Device:
             return OutOfMemoryError(f"the device has no memory for {doing}: {wgpu_message(error)}")
         if self.lost or "device is lost" in str(error):
             self._gone = True
-            return DeviceLostError(f"the device is lost: {doing} failed")
+            return self.loss(f"{doing} failed")
         return OperationError(f"{doing} failed: {wgpu_message(error)}")
 
     @contextmanager
@@ -365,6 +372,11 @@ def _is_destroyed(gpu: Any) -> bool:
 
 
 _NOTHING = np.empty(0, np.uint8)
+_DESTROYED = "The program called its destroy()"
+_OVERLONG = (
+    "Drivers give up on a device that a kernel keeps busy for too long. `dispatch_steps` divides a run, and names such a kernel"
+)
+_CONTINUE = "context.recover() returns a context on a new device"
 
 
 @functools.cache

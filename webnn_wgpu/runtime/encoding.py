@@ -12,7 +12,8 @@ from ..core.errors import InvalidStateError, MLTypeError
 from .device import Device
 from .messages import wgpu_message
 
-_AFTERWARDS = "WebGPU makes the encoder invalid: create another one"
+_LOCKED = "locked"
+"""The word of wgpu's message about an encoder with an open pass."""
 
 
 def check_encoder(device: Device, given: Any, kind: type[Any], what: str) -> None:
@@ -35,17 +36,18 @@ def check_encoder(device: Device, given: Any, kind: type[Any], what: str) -> Non
 
 
 @contextmanager
-def recording(what: str, why: str, hint: str = "End passes first. ") -> Generator[None]:
+def recording(what: str, with_open_pass: str = "End passes first") -> Generator[None]:
     """Raise wgpu's errors about an encoder or pass that has ended as InvalidStateError.
 
     Args:
-        what: the argument of the call.
-        why: the reason of wgpu's refusal.
-        hint: the remedy, or "".
+        what: the argument of the call: "encoder" or "compute_pass".
+        with_open_pass: the remedy for an encoder with an open pass.
     """
     try:
         yield
     except wgpu.GPUError as error:
-        raise InvalidStateError(
-            f"nothing can be recorded into {what}: {why}", got=wgpu_message(error).rstrip("."), hint=hint + _AFTERWARDS
-        ) from error
+        message = wgpu_message(error).rstrip(".")
+        state, hint = ("has finished", "Create another one") if what == "encoder" else ("has ended", "Begin another one")
+        if _LOCKED in message:
+            state, hint = "has an open pass", f"{with_open_pass}. WebGPU makes the encoder invalid: create another one"
+        raise InvalidStateError(f"nothing can be recorded into {what}: it {state}", got=message, hint=hint) from error

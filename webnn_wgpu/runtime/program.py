@@ -310,11 +310,11 @@ class Program:
             self._check_buffers(ends)
             if encoder is not None:
                 check_encoder(self.device, encoder, wgpu.GPUCommandEncoder, "encoder")
-                with recording("encoder", "it has finished, or has an open pass", "Give an open pass as `compute_pass=`. "):
+                with recording("encoder", "Give the pass as `compute_pass=`"):
                     self.record(recorder, encoder)
             else:
                 check_encoder(self.device, compute_pass, wgpu.GPUComputePassEncoder, "compute_pass")
-                with recording("compute_pass", "it has ended", ""):
+                with recording("compute_pass"):
                     assert compute_pass is not None
                     compute_pass.push_debug_group("webnn_wgpu")  # C functions alone would not detect that the pass has ended
                     recorder.record(compute_pass)

@@ -19,10 +19,6 @@ _SMALLEST = 4096
 _KEPT = 2
 """The number of idle staging buffers of a size that the pool keeps: enough to read two tensors in turn."""
 
-_OVERLONG = (
-    "Drivers give up on a device that a kernel keeps busy for too long. `dispatch_steps` divides a run, and names such a kernel"
-)
-
 Windows: TypeAlias = Mapping[str, tuple[int, Array]]
 """The content of a staging buffer: name -> offset in bytes, and the array to fill."""
 
@@ -67,7 +63,7 @@ class PendingRead:
         if self._outcome is not None:
             return
         if not self._mapping.wait():
-            self._outcome = DeviceLostError("the device is lost: the data did not arrive", hint=_OVERLONG)
+            self._outcome = self._device.loss("the data did not arrive")
             return
         with self._device.lock:
             if self._outcome is None:
@@ -77,7 +73,7 @@ class PendingRead:
         try:
             self._device.check()  # wgpu ends the process if a buffer of a lost device is read
         except DeviceLostError:
-            self._outcome = DeviceLostError("the device is lost: the data is too", hint=_OVERLONG)
+            self._outcome = self._device.loss("the data is too")
             return
         try:
             self._mapping.finish()

@@ -218,7 +218,7 @@ class TextureKernels:
             return
         check_encoder(self._device, encoder, wgpu.GPUCommandEncoder, "encoder")
         buffer.check()
-        with recording("encoder", "it has finished, or has an open pass"):
+        with recording("encoder"):
             record(encoder)
         buffer.lend()
 

@@ -81,7 +81,7 @@ class KernelReport:
             (str(c.case), "" if c.skipped else f"{c.distance:.4g}", c.adapter, c.skipped or ("FAULT" if c.faults else "ok"))
             for c in self.checked
         ]
-        lines = [f"kernel {self.label}", *aligned(rows, (1,))]
+        lines = [f"kernel {self.label}".rstrip(), *aligned(rows, (1,))]
         for c in self.checked:
             lines += [f"{c.case}: {fault}" for fault in c.faults]
         lines += dict.fromkeys(f"note: {note}" for c in self.checked for note in c.notes)

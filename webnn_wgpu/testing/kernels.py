@@ -111,7 +111,7 @@ def check_kernel(
     permute: bool = True,
     draws: int = 4,
     on: Sequence[MLContext] | None = None,
-    label: str = "kernel",
+    label: str = "",
 ) -> KernelReport:
     """Check a compute shader against a numpy function, for shapes and data types, on every adapter.
 
@@ -145,7 +145,7 @@ def check_kernel(
         permute: whether another order must give the same bits. It need not if atomic operations assign positions.
         draws: the number of sets of elements of each case. Equal sets run once.
         on: the contexts of the check. None is one context on each adapter.
-        label: a name for messages.
+        label: a name for messages, or "".
 
     Returns:
         The results, with the distance of each case. Cases of data types that an adapter lacks are marked as skipped.

@@ -124,6 +124,9 @@ def read_web_model(folder: str | os.PathLike[str]) -> WebModel:
     """
     path = Path(folder) / MODEL_FILE
     root = Location(str(path))
+    if not path.is_file():
+        message = f"the folder {folder} has no {MODEL_FILE}: `webnn-wgpu export` writes one. A model file is given by its path"
+        raise FileNotFoundError(message)
     if path.stat().st_size > MOST_MODEL_BYTES:
         raise FileError(root, "the file is too large", got=f"{path.stat().st_size} bytes", allowed=f"{MOST_MODEL_BYTES} bytes")
     try:

@@ -55,8 +55,8 @@ def fields(data: memoryview, begin: int, end: int) -> Iterator[MessageField]:
                 at += length
             case 5:
                 at += 4
-            case kind:
-                raise Malformed(f"field of kind {kind} at byte {start}")
+            case _:
+                raise Malformed(f"no field begins at byte {start}")
         if at > end:
             raise Malformed(f"the field at byte {start} reaches beyond its message")
         yield MessageField(key >> 3, start, contents, at)

@@ -17,6 +17,7 @@ from onnx_ir.passes.common import InlinePass
 from webnn_wgpu import NotSupportedError
 from webnn_wgpu.api.garbage import Scarce
 
+from ..kinds import mistaken_for_model
 from .embedded import Malformed, without_weights
 from .module import all_nodes, refusal, version_of
 from .signatures import fault_of
@@ -24,6 +25,9 @@ from .types import logical
 
 DATA_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
 """The fields of a tensor that contain its elements, if they are not stored as bytes."""
+
+_START_BYTES = 512
+"""The number of bytes by which other kinds of files are recognized."""
 
 MOST_NODES = 1_000_000
 """The maximum number of nodes of a model with inlined local functions."""
@@ -137,9 +141,11 @@ class _Files:
 def _light(path: Path, files: _Files) -> bytes:
     """Return the bytes of a model with large initializers as external data in the same file."""
     try:
-        return without_weights(files.whole(path), path.name)
+        if not (whole := files.whole(path)):
+            raise NotSupportedError(f"{path.name} is not an ONNX model", got="an empty file")
+        return without_weights(whole, path.name)
     except Malformed as error:
-        raise NotSupportedError(f"{path.name} is not an ONNX model, or a truncated one: {error}") from error
+        raise _no_model(path.name, bytes(whole[:_START_BYTES]), error) from error
 
 
 def _parsed(data: bytes, name: str) -> onnx.ModelProto:
@@ -147,8 +153,16 @@ def _parsed(data: bytes, name: str) -> onnx.ModelProto:
     try:
         proto.ParseFromString(data)
     except DecodeError as error:
-        raise NotSupportedError(f"{name} is not an ONNX model, or a truncated one: {error}") from error
+        raise _no_model(name, data[:_START_BYTES], error) from error
     return proto
+
+
+def _no_model(name: str, start: bytes, error: Exception) -> NotSupportedError:
+    """Return the error of a file that is no protobuf message."""
+    found, hint = mistaken_for_model(start)
+    if found:
+        return NotSupportedError(f"{name} is not an ONNX model", got=found, hint=hint)
+    return NotSupportedError(f"{name} is not an ONNX model, or a truncated one: {error}")
 
 
 def _inline(model: onnx_ir.Model, name: str) -> None:
