@@ -163,7 +163,7 @@ def test_wrong_encoders(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
         (
             {"encoder": locked},
             wn.InvalidStateError,
-            "nothing can be recorded into encoder: it has an open pass; got .*Give the pass as `compute_pass=`.*create another one$",
+            "nothing can be recorded into encoder: it has an open pass; .*Give the pass as `compute_pass=`.*another one$",
         ),
         (
             {"compute_pass": ended},

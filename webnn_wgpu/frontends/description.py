@@ -72,7 +72,10 @@ class Placement(tuple[Placed, ...]):
     def summary(self) -> str:
         """Return one line: how many nodes run where, and which on the host."""
         counts = Counter(p.where for p in self)
-        text = f"{counts['device']} node{'s' * (counts['device'] != 1)} on the device, {counts['host']} on the host, {counts['folded']} evaluated beforehand"
+        nodes = "node" if counts["device"] == 1 else "nodes"
+        text = (
+            f"{counts['device']} {nodes} on the device, {counts['host']} on the host, {counts['folded']} evaluated beforehand"
+        )
         text += "".join(f", {counts[where]} {where}" for where in ("unsupported", "later") if counts[where])
         groups: dict[tuple[str, str], list[str]] = {}
         for placed in self.on("host"):
