@@ -99,6 +99,11 @@ def test_what_folders_do_not_have_is_refused(
     assert says in " ".join(call(command, page, *given, exit_code=exit_code).stderr.split())
 
 
+def test_validate_names_the_command_for_models(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(b"\x08")
+    assert "is no .webnn or .json file; `webnn-wgpu check` takes" in call("validate", tmp_path / "m.onnx", exit_code=2).stderr
+
+
 def test_folders_without_a_device(page: Path) -> None:
     assert "NOT MET: a compiled graph needs a WebGPU device" in call("info", page, "--device", "reference").stdout
     record = json.loads(call("info", page, "--device", "reference", "--json").stdout)

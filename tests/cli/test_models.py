@@ -95,11 +95,27 @@ def test_an_archive_without_a_name_is_for_all_inputs_that_it_names(tmp_path: Pat
         ("z=1", "no input is called 'z'; the inputs are: x"),
         ("x=absent.npy", "no such file"),
         ("x=1,2,3", "3 numbers do not fill x: float32"),
-        ("x=hello", "takes no text"),
+        ("x=hello", "'hello' does not fit x: float32[N, 4], which takes a .npy, .npz or picture file, or numbers"),
     ],
 )
 def test_inputs_that_make_no_sense(model: Path, given: str, message: str) -> None:
     assert message in call("run", model, "-i", given, exit_code=2).stderr
+
+
+def test_an_input_without_its_option(model: Path) -> None:
+    found = call("run", model, "cat.jpg", exit_code=2).stderr
+    assert "unexpected extra argument (cat.jpg). An input follows -i: -i FILE, or -i NAME=FILE" in found
+
+
+def test_a_picture_for_an_input_that_takes_none(model: Path, tmp_path: Path) -> None:
+    pytest.importorskip("PIL.Image").new("RGB", (4, 4)).save(tmp_path / "cat.png")
+    found = call("run", model, "-i", tmp_path / "cat.png", exit_code=2).stderr
+    assert "cat.png does not fit x: float32[N, 4]: a picture has rank 3 or 4" in found
+
+
+def test_too_few_labels(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_text("cat\ndog\n")
+    assert "labels.txt names 2 of 3 classes" in call("run", model, "--labels", tmp_path / "labels.txt").stdout
 
 
 @pytest.mark.parametrize("content", ["text", "nothing", "objects", "a broken archive", "an archive of texts"])
@@ -389,7 +405,9 @@ def test_diff_fails_beyond_tolerance(model: Path, monkeypatch: pytest.MonkeyPatc
 
     run = Model.run
     monkeypatch.setattr(Model, "run", lambda self, feeds: {n: a + 1 for n, a in run(self, feeds).items()})
-    assert "APART" in call("diff", model, "--against", "onnx", exit_code=1).stdout
+    found = call("diff", model, "--against", "onnx", exit_code=1).stdout
+    assert "APART" in found
+    assert found.endswith("next: --bisect names the first wrong operator\n")
 
 
 def test_diff_names_the_first_operator_that_is_wrong(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

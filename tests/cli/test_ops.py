@@ -16,6 +16,7 @@ from webnn_wgpu.runtime import adapters
 def test_the_table_has_every_operator() -> None:
     result = CliRunner().invoke(app, ["ops"], env={"COLUMNS": "160"})
     assert result.exit_code == 0, result.output
+    assert "RuntimeWarning" not in result.stderr
     rows = {line.split()[0]: line for line in result.stdout.splitlines() if line.strip()}
     for name, op in OPS.items():
         assert (name in rows) == (not op.internal), name

@@ -352,7 +352,8 @@ def test_arguments_of_run_are_checked(tmp_path: Path, reference: wn.MLContext) -
     for feeds, message in (
         ({}, "an input is missing; got no 'x'"),
         ({"x": x, "z": x}, "unknown input; got 'z'"),
-        ({"x": x.astype(np.float64)}, "wrong type of input 'x'; got float64"),
+        (x, "the inputs must be a mapping of name to array; got ndarray; allowed: a mapping of x"),
+        ({"x": x.astype(np.float64)}, r"wrong type of input; got x: float64; allowed: float32\[2, 3\]"),
         ({"x": x[0]}, r"wrong shape of input 'x'; got \[3\]; allowed: \[2, 3\]"),
     ):
         with pytest.raises(wn.MLTypeError, match=message):

@@ -85,7 +85,9 @@ def test_a_dimension_has_one_size_in_a_run(context):
     [
         ({}, "missing input; got no 'x'"),
         ({"x": np.ones((1, 3), np.float32), "z": 1}, "unknown input; got 'z'; allowed: x"),
-        ({"x": np.ones((1, 3))}, "wrong type of input; got x: float64"),
+        ({"x": np.ones((1, 3))}, r"wrong type of input; got x: float64; allowed: .*array.astype\('float32'\) converts it"),
+        (np.ones((1, 3)), r"the inputs must be a mapping of name to array; got ndarray; .*run\(feeds, outputs\)"),
+        (["x"], "the inputs must be a mapping of name to array; got list"),
         ({"x": np.ones((1, 4), np.float32)}, r"wrong shape of input; got x: \[1, 4\]"),
         ({"x": np.ones(3, np.float32)}, r"wrong shape of input; got x: \[3\]"),
     ],
@@ -93,6 +95,20 @@ def test_a_dimension_has_one_size_in_a_run(context):
 def test_bad_inputs_are_named(context, feeds, message):
     with pytest.raises(wn.MLTypeError, match=message):
         wn.load_onnx(parsed(SYMBOLIC), context).run(feeds)
+
+
+def test_lists_of_other_numbers_are_refused(context: wn.MLContext) -> None:
+    model = wn.load_onnx(parsed("g (int64[N] x) => (int64[N] y) { y = Neg (x) }"), context)
+    assert model.run({"x": [1.0, 2]})["y"].tolist() == [-1, -2]
+    with pytest.raises(wn.MLTypeError, match="wrong input; got x: the list has numbers that are not int64"):
+        model.run({"x": [0.5, 2]})
+
+
+def test_arguments_of_load_are_checked(context: wn.MLContext) -> None:
+    with pytest.raises(wn.MLTypeError, match="override_dims must name symbolic dimensions of the inputs; got 'M'; allowed: N"):
+        wn.load_onnx(parsed(SYMBOLIC), context, override_dims={"M": 3})
+    with pytest.raises(wn.MLTypeError, match=r"load: the context must be an MLContext; got 'gpu'. wn.ml.create_context\(\)"):
+        wn.load_onnx(parsed(SYMBOLIC), "gpu")  # pyright: ignore[reportArgumentType] - on purpose
 
 
 def test_outputs_are_asked_for_by_a_list_of_names(context):

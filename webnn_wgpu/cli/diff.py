@@ -136,6 +136,8 @@ def diff(
             click.echo(f"input {note}")
         for report in reports:
             click.echo(f"\n{report}")
+        if not bisect and not all(d.close for d in found):
+            click.echo("next: --bisect names the first wrong operator")
     click_context.exit(0 if all(d.close for d in found) and not any(report.wrong for report in reports) else 1)
 
 

@@ -15,6 +15,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
+from webnn_wgpu import MLTypeError
 from webnn_wgpu.frontends.images import Preprocessing, image_tensor
 
 if TYPE_CHECKING:
@@ -103,7 +104,10 @@ class GivenInputs:
         if path.suffix.lower() in PICTURES:
             shape = self.shapes.get(info.name) or info.shape or (1, 3, *self.preprocessing.size)
             shape = tuple(self.sizes.get(d, d) if isinstance(d, str) else d for d in shape)
-            return {info.name: image_tensor(path, shape, info.dtype, self.preprocessing)}
+            try:
+                return {info.name: image_tensor(path, shape, info.dtype, self.preprocessing)}
+            except MLTypeError as error:
+                raise click.BadParameter(f"{text} does not fit {info}: {error}", param_hint="-i") from error
         numbers = numbers_in(text)
         if numbers is not None:
             return {info.name: self._numbers(info, numbers)}
@@ -130,7 +134,8 @@ class GivenInputs:
     def _tokens(self, info: ValueInfo, text: str, inputs: Sequence[ValueInfo]) -> dict[str, Array]:
         """Return the ids of a text's tokens, and their masks and types under the usual names."""
         if info.dtype.kind not in "iu":
-            raise click.BadParameter(f"{text!r} is no file, and {info} takes no text", param_hint="-i")
+            known = "a .npy, .npz or picture file, or numbers"
+            raise click.BadParameter(f"{text!r} does not fit {info}, which takes {known}", param_hint="-i")
         if self.tokenizer is None:
             raise click.BadParameter(f"{text!r} is text: name a tokenizer.json with --tokenizer", param_hint="-i")
         try:
@@ -258,10 +263,10 @@ def pairs(what: str, kind: Callable[[str], Any] = str) -> Callable[..., dict[str
 
 def check_names(dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]], inputs: Sequence[ValueInfo]) -> None:
     """Refuse sizes of dimensions, and shapes of inputs, that a model does not have."""
-    symbols = {d for i in inputs for d in i.shape or () if isinstance(d, str)}
-    symbols |= {part.strip() for d in symbols for part in d.split("+")}
+    from webnn_wgpu.frontends.dims import symbols_in
+
     for given, there, what, option in (
-        (dims, sorted(symbols), "symbolic dimension", "-f"),
+        (dims, symbols_in(i.shape for i in inputs), "symbolic dimension", "-f"),
         (shapes, [i.name for i in inputs], "input", "--input-shape"),
     ):
         for name in given:

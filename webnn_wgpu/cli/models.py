@@ -6,14 +6,15 @@ import functools
 import logging
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from webnn_wgpu import MLContext, WebNNError, ml
+from webnn_wgpu import MLContext, MLTypeError, WebNNError, ml
 from webnn_wgpu.frontends.images import NORMALIZATIONS, Preprocessing
 from webnn_wgpu.frontends.kinds import is_tfjs
 
@@ -252,7 +253,8 @@ def load_model(
         check_tensorflow_options(model, given.weights, given.manifest, simplify)
         from webnn_wgpu.frontends.loading import load_file
 
-        return load_file(model, context, fallback=fallback, override_dims=given.sizes, progress=progress)
+        with _naming_the_option():
+            return load_file(model, context, fallback=fallback, override_dims=given.dims, progress=progress)
     if is_webnn(model):
         from webnn_wgpu.frontends.loading import load_file
 
@@ -268,8 +270,23 @@ def load_model(
     check_onnx_options(given.weights, given.manifest)
     from webnn_wgpu import load_onnx
 
-    options: dict[str, Any] = {"fallback": fallback, "override_dims": given.sizes, "simplify": simplify}
-    return load_onnx(model, context, kv_cache=kv_cache, progress=progress, **options)
+    options: dict[str, Any] = {"fallback": fallback, "override_dims": given.dims, "simplify": simplify}
+    with _naming_the_option():
+        return load_onnx(model, context, kv_cache=kv_cache, progress=progress, **options)
+
+
+@contextmanager
+def _naming_the_option() -> Generator[None]:
+    """Raise the error of a size for an unknown dimension as one of the option."""
+    from webnn_wgpu.frontends.common.opening import UNKNOWN_DIMENSION
+
+    try:
+        yield
+    except MLTypeError as error:
+        if error.rule != UNKNOWN_DIMENSION:
+            raise
+        message = f"no symbolic dimension is called {error.got}; there are {error.allowed}"
+        raise click.BadParameter(message, param_hint="-f") from error
 
 
 def load_model_or_folder(

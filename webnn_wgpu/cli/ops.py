@@ -9,11 +9,12 @@ import click
 from rich import box
 from rich.table import Table
 
-from webnn_wgpu import MLContext, NotSupportedError, ml
+from webnn_wgpu import MLContext, NotSupportedError
 from webnn_wgpu.core.data_types import CONSTANT_TYPES
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.plan.forced import forceable
 
+from .models import context_with
 from .text import result_console
 
 
@@ -25,7 +26,7 @@ def ops(as_json: bool) -> None:
     Extension operators, those of `builder.ext`, stand last, as x.NAME.
     """
     try:
-        context: MLContext = ml.create_context()
+        context: MLContext = context_with()
     except NotSupportedError as error:
         raise click.ClickException(str(error)) from error
     with context:

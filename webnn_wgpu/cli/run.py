@@ -31,9 +31,23 @@ SHOWN = 6
 """Elements of an output that are printed."""
 
 
-@click.command()
+class _Run(click.Command):
+    """The command, which says how inputs are given where a second file follows the model."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if type(error) is click.UsageError and ctx.params.get("model") is not None:
+                error.message += ". An input follows -i: -i FILE, or -i NAME=FILE"
+            raise
+
+
+@click.command(cls=_Run)
 @options(model_or_folder, input_options, shape_options, fallback_option, device_option)
-@click.option("-o", "--output-dir", type=click.Path(file_okay=False, path_type=Path), help="Write each output as NAME.npy.")
+@click.option(
+    "-o", "--output-dir", type=click.Path(file_okay=False, path_type=Path), help="Folder to write each output to, as NAME.npy."
+)
 @click.option(
     "--labels", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Names of classes, one a line or JSON."
 )
@@ -68,6 +82,9 @@ def run(
     if names is not None:
         for name, scores in results.items():
             write_section(console, f"Classes by {name}", classes(scores, names, top))
+        most = max((scores.shape[-1] for scores in results.values() if scores.ndim), default=0)
+        if len(names) < most:
+            click.echo(f"{labels} names {len(names)} of {most} classes")
     if watched is not None:
         click.echo(watched)
     if output_dir is not None:

@@ -38,8 +38,11 @@ def validate(
 
     Exits with 0 and one line, or with 1 and all faults, one a line, as FILE:LINE:COLUMN.
     """
+    from webnn_wgpu.frontends.loading import SUFFIXES, WEBNN
     from webnn_wgpu.frontends.webnn import check
 
+    if file.suffix.lower() in SUFFIXES - WEBNN:
+        raise click.BadParameter(f"{file} is no .webnn or .json file; `webnn-wgpu check` takes models", param_hint="FILE")
     try:
         checked = check(file, weights=weights, manifest=manifest, override_dims=dims)
     except MLTypeError as error:

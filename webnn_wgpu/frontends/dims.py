@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -55,6 +55,16 @@ def sidecar(source: object) -> dict[str, int]:
     if not isinstance(sizes, dict) or not all(type(v) is int and v >= 0 for v in cast("dict[str, Any]", sizes).values()):
         raise NotSupportedError(f"{path.name} must map names of dimensions to sizes")
     return cast("dict[str, int]", sizes)
+
+
+def symbols_in(shapes: Iterable[Sequence[Dimension] | None]) -> list[str]:
+    """Return the symbolic dimensions of shapes, and the terms of their sums, sorted.
+
+    >>> symbols_in([("batch", "past + sequence"), None, (1, "batch")])
+    ['batch', 'past', 'past + sequence', 'sequence']
+    """
+    symbols = {d for shape in shapes for d in shape or () if isinstance(d, str)}
+    return sorted(symbols | {part.strip() for d in symbols for part in d.split("+")})
 
 
 def default_size(name: str | None) -> int:

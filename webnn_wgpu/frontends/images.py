@@ -107,7 +107,9 @@ def _layout(shape: tuple[int | str | None, ...], how: Preprocessing) -> tuple[in
     channels, height, width = (end, first, middle) if last else (first, middle, end)
     channels = channels if isinstance(channels, int) else 3
     if channels not in (1, 3):
-        raise MLTypeError("a picture has 1 or 3 channels", got=str(list(shape)), hint="Give the input as an array")
+        order = "last" if last else "first"
+        hint = "Another layout (nchw, nhwc) may fit. Otherwise give the input as an array"
+        raise MLTypeError(f"a picture has 1 or 3 channels, here the {order} of three sizes", got=str(list(shape)), hint=hint)
     return (
         channels,
         height if isinstance(height, int) else how.size[0],

@@ -96,6 +96,7 @@ def load_onnx(
 
 def _beside(context: MLContext | None, load_model: Callable[[Callable[[], MLContext]], _Loaded]) -> _Loaded:
     """Load a model on a context, or on the default context, which is opened while the model is read."""
+    _check_context(context)
     opening = ml.create_context_async() if context is None else MLPromise[MLContext].resolved(context)
     try:
         return load_model(opening.result)
@@ -103,6 +104,12 @@ def _beside(context: MLContext | None, load_model: Callable[[Callable[[], MLCont
         if context is None:
             _destroy(opening)
         raise
+
+
+def _check_context(context: Any) -> None:
+    if context is not None and not isinstance(context, MLContext):
+        hint = "wn.ml.create_context() returns one"
+        raise MLTypeError("the context must be an MLContext", operator="load", got=repr(context), hint=hint)
 
 
 def _destroy(opening: MLPromise[MLContext]) -> None:
@@ -167,6 +174,7 @@ def load(
         Traceback (most recent call last):
         webnn_wgpu.core.errors.NotSupportedError: load: models of this kind cannot be read; got '.pt'; allowed: ...
     """
+    _check_context(context)
     if Path(path).is_dir():
         options: dict[str, Any] = {
             "weights": weights,

@@ -17,6 +17,7 @@ from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.api.stored_graphs import load_stored_graph, plan_stored_graph
 from webnn_wgpu.formats.web.model import FORMAT, VERSION, WebModel, WebTensor
 
+from .common.feeds import check_feeds
 from .description import Analysis, Memory, Placed, Placement, ValueInfo
 from .timing import Profile, Span, compute, span, watched
 
@@ -127,6 +128,7 @@ class StoredModel:
         for name in wanted:
             if name not in names:
                 raise MLTypeError("unknown output", operator="run", got=repr(name), allowed=", ".join(names))
+        check_feeds(feeds, [info.name for info in self.inputs])
         results = compute(self.context, self.graph, dict(feeds))
         return {name: results[name] for name in names if name in wanted}
 

@@ -10,14 +10,13 @@ from operator import index
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
-import numpy as np
-
 from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, NotSupportedError
 from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.api.tuning import Tuning, tune_graphs
 
 from ..description import Placed, Placement, ValueInfo
 from ..timing import Profile, Span, watched
+from .feeds import check_feeds, feed_array
 from .held import Array
 from .module import FALLBACKS
 from .stages import Feed
@@ -198,24 +197,14 @@ class ImportedModel(ABC):
         Raises:
             MLTypeError: as `run` does.
         """
-        unknown = set(feeds).difference(i.name for i in self.inputs)
-        if unknown:
-            raise MLTypeError(
-                "unknown input", operator="run", got=repr(min(unknown)), allowed=", ".join(i.name for i in self.inputs)
-            )
+        check_feeds(feeds, [i.name for i in self.inputs])
         sizes: dict[str, int] = dict(self.dims)
         return [self._check_feed(info, feeds, sizes) for info in self.inputs]
 
     def _check_feed(self, info: ValueInfo, feeds: Mapping[str, Any], sizes: dict[str, int]) -> Array:
         if feeds.get(info.name) is None:
             raise MLTypeError("missing input", operator="run", got=f"no '{info.name}'", allowed=str(info))
-        value = feeds[info.name]
-        try:
-            array = np.asarray(value, None if hasattr(value, "dtype") else info.dtype)
-        except (ValueError, TypeError, OverflowError) as error:
-            raise MLTypeError("wrong input", operator="run", got=f"{info.name}: {error}", allowed=str(info)) from error
-        if array.dtype != info.dtype:
-            raise MLTypeError("wrong type of input", operator="run", got=f"{info.name}: {array.dtype}", allowed=str(info))
+        array = feed_array(feeds[info.name], info.dtype, info.name, str(info))
         if info.shape is not None:
             has_rank = fits = len(info.shape) == array.ndim
             for wanted, size in zip(info.shape, array.shape, strict=False):

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from webnn_wgpu import MLTypeError
 from webnn_wgpu.api.tuning import TuningSource
 
-from ..dims import sidecar
+from ..dims import sidecar, symbols_in
 from ..timing import span, watched
 from ..tuning import with_file_beside
 from .model import ImportedModel
 
 FileT = TypeVar("FileT")
 ImportedT = TypeVar("ImportedT", bound=ImportedModel)
+
+UNKNOWN_DIMENSION = "override_dims must name symbolic dimensions of the inputs"
+"""The rule that a size for another name breaks."""
 
 
 def load_file(
@@ -37,4 +41,13 @@ def load_file(
             file = read()
         loaded = made(file, {**sidecar(source), **(override_dims or {})}, with_file_beside(tuning, source))
     loaded.loading = tuple(watch.spans)
+    symbols = symbols_in(info.shape for info in loaded.inputs)
+    if unknown := sorted(set(override_dims or {}).difference(symbols)):
+        loaded.destroy()
+        raise MLTypeError(
+            UNKNOWN_DIMENSION,
+            operator="load",
+            got=repr(unknown[0]),
+            allowed=", ".join(symbols) or "none",
+        )
     return loaded

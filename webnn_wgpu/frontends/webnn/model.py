@@ -19,6 +19,7 @@ from webnn_wgpu.api.tuning import Tuning, TuningSource, tune_graphs
 from webnn_wgpu.formats.document import Document, DynamicDimension, TensorDeclaration
 from webnn_wgpu.formats.reading import ConstantArrays, read
 
+from ..common.feeds import check_feeds, feed_array
 from ..description import Placed, Placement, ValueInfo
 from ..timing import Profile, Span, compute, span, watched
 from ..tuning import with_file_beside
@@ -191,9 +192,7 @@ class WebNNModel:
             MLTypeError: a missing or unknown input or output, a wrong type or shape, or sizes of one dimension that differ.
         """
         known = {d.public_name: d for d in self._document.inputs}
-        for name in feeds:
-            if name not in known:
-                raise MLTypeError("unknown input", operator="run", got=repr(name), allowed=", ".join(known) or "none")
+        check_feeds(feeds, known)
         names = [o.name for o in self._document.outputs]
         wanted = names if outputs is None else list(outputs)
         for name in wanted:
@@ -274,10 +273,8 @@ class WebNNModel:
 def _checked(declaration: TensorDeclaration, value: Any, sizes: dict[str, int]) -> Array:
     """Return an input's array, and take the sizes of its dynamic dimensions."""
     name, dtype = declaration.public_name, np.dtype(declaration.data_type)
-    array: Array = np.asarray(value, None if hasattr(value, "dtype") else dtype)
-    if array.dtype != dtype:
-        raise MLTypeError(f"wrong type of input '{name}'", operator="run", got=str(array.dtype), allowed=str(dtype))
     expected = f"[{', '.join(map(str, named_shape(declaration)))}]"
+    array = feed_array(value, dtype, name, f"{dtype}{expected}")
     if array.ndim != len(declaration.shape):
         raise MLTypeError(f"wrong shape of input '{name}'", operator="run", got=str(list(array.shape)), allowed=expected)
     for own, size in zip(declaration.shape, array.shape, strict=True):

@@ -1,0 +1,58 @@
+"""The inputs of a model's run: their names, and their arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from webnn_wgpu import MLTypeError
+
+Array = NDArray[Any]
+
+
+def check_feeds(feeds: Any, known: Iterable[str]) -> None:
+    """Check that the argument of `run` maps names of inputs.
+
+    Args:
+        feeds: the argument.
+        known: the names of the inputs.
+
+    Raises:
+        MLTypeError: the argument is no mapping, or has another name.
+    """
+    names = ", ".join(known) or "none"
+    if not isinstance(feeds, Mapping):
+        rule, hint = "the inputs must be a mapping of name to array", "The inputs come first: run(feeds, outputs)"
+        raise MLTypeError(rule, operator="run", got=type(feeds).__name__, allowed=f"a mapping of {names}", hint=hint)
+    given: Mapping[Any, Any] = feeds  # pyright: ignore[reportUnknownVariableType] - what a caller passes
+    if unknown := sorted(set(map(str, given)).difference(known)):
+        raise MLTypeError("unknown input", operator="run", got=repr(unknown[0]), allowed=names)
+
+
+def feed_array(value: Any, dtype: np.dtype[Any], name: str, allowed: str) -> Array:
+    """Return an input as an array. Lists and numbers are converted if they fit.
+
+    Args:
+        value: the input. An array must have the data type.
+        dtype: the data type.
+        name: the name of the input.
+        allowed: the type of the input, for messages.
+
+    Raises:
+        MLTypeError: another data type, or elements that do not fit.
+    """
+    try:
+        array: Array = np.asarray(value, None if hasattr(value, "dtype") else dtype)
+        if array.dtype == dtype and dtype.kind in "biu" and not hasattr(value, "dtype"):
+            natural: Array = np.asarray(value)
+            if natural.dtype.kind == "f" and not np.array_equal(natural, array):
+                raise ValueError(f"the list has numbers that are not {dtype}")
+    except (ValueError, TypeError, OverflowError) as error:
+        raise MLTypeError("wrong input", operator="run", got=f"{name}: {error}", allowed=allowed) from error
+    if array.dtype != dtype:
+        hint = f"array.astype('{dtype}') converts it"
+        raise MLTypeError("wrong type of input", operator="run", got=f"{name}: {array.dtype}", allowed=allowed, hint=hint)
+    return array
