@@ -96,7 +96,7 @@ WRONG_INPUTS = {
     "dtype": (
         {"x": np.zeros(3)},
         "compute: input 'x' must have the tensor's data type; got float64 array of shape [3];"
-        " allowed: float32, or uint8 for raw bytes",
+        " allowed: float32, or uint8 for raw bytes. array.astype('float32') converts it",
     ),
     "size": (
         {"x": np.zeros(4, np.float32)},
@@ -111,7 +111,7 @@ WRONG_INPUTS = {
     "uint16": (
         {"x": np.zeros(6, np.uint16)},
         "compute: input 'x' must have the tensor's data type; got uint16 array of shape [6]; allowed: float32, or uint8 for raw"
-        " bytes",
+        " bytes. array.astype('float32') converts it",
     ),
     "none": (
         {"x": None},

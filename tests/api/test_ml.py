@@ -193,6 +193,8 @@ def test_wrong_options(case: str) -> None:
 def test_an_adapter_is_no_device() -> None:
     with pytest.raises(TypeError, match=r"got GPUAdapter. adapter.request_device_sync\(\) returns a device"):
         wn.ml.create_context(open_profile("full").gpu.adapter)
+    with pytest.raises(TypeError, match=r"got GPU. gpu.request_adapter_sync\(\).request_device_sync\(\) returns a device"):
+        wn.ml.create_context(wgpu.gpu)
 
 
 def test_own_device_in_every_spelling() -> None:

@@ -152,7 +152,11 @@ def test_wrong_encoders(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
             "either an encoder or a compute pass is needed; got both",
         ),
         ({"encoder": gpu.queue}, wn.MLTypeError, "encoder must be a wgpu.GPUCommandEncoder; got GPUQueue"),
-        ({"encoder": open_pass}, wn.MLTypeError, "encoder must be a wgpu.GPUCommandEncoder; got GPUComputePassEncoder"),
+        (
+            {"encoder": open_pass},
+            wn.MLTypeError,
+            "encoder must be a wgpu.GPUCommandEncoder; got GPUComputePassEncoder. Give it as `compute_pass=`",
+        ),
         ({"compute_pass": drawing}, wn.MLTypeError, "compute_pass must be a wgpu.GPUComputePassEncoder; got GPURenderPass"),
         ({"encoder": elsewhere}, wn.MLTypeError, "encoder belongs to another device"),
         (

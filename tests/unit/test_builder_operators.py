@@ -307,6 +307,7 @@ REFUSED = {
     "negative axis": (
         lambda b, x: b.softmax(x, -1),
         "softmax: axis must be an unsigned 32-bit integer; got -1; allowed: 0..4294967295. "
+        "An axis counts from the first dimension, which is 0. "
         "See https://www.w3.org/TR/webnn/#api-mlgraphbuilder-softmax-method",
     ),
     "half of the padding": (

@@ -77,6 +77,7 @@ def _checked(array: Array, wanted: TensorType, fail: Fail, what: str) -> Array:
             f"{what} must have the tensor's data type",
             got=f"{array.dtype} array of shape {list(array.shape)}",
             allowed=f"{wanted.data_type}, or uint8 for raw bytes",
+            hint=f"array.astype('{dtype}') converts it",
         )
     packed = wanted.data_type in PACKED_TYPES and array.dtype == dtype
     if array.size != wanted.num_elements if packed else array.nbytes != wanted.size_bytes:
@@ -290,6 +291,9 @@ def _dims(shape: Any, fail: Fail) -> list[Any]:
 
 def type_of_array(array: Array, fail: Fail) -> TensorType:
     """Return the tensor type of an array for a constant, if WebNN has its data type."""
+    if array.dtype == np.float64:  # numpy's default
+        hint = "array.astype('float32') converts it"
+        raise fail("unknown data type", got=repr("float64"), allowed=", ".join(CONSTANT_TYPES), hint=hint)
     return tensor_type(array.dtype.name, array.shape, fail, CONSTANT_TYPES)
 
 

@@ -83,7 +83,7 @@ class ContextState:
                 operator=operator,
                 label=label,
                 got=self._loss.info.message,
-                hint="context.recover() returns a new one",
+                hint=f"context.{'recover(device)' if self._needs_device else 'recover()'} returns a new one",
             )
 
     def _check_graph(self, graph: Any, operator: str) -> None:

@@ -71,7 +71,7 @@ def declared_bindings(source: str, fail: Fail) -> list[Declared]:
     return [found[i] for i in range(len(found))]
 
 
-def check_elements(name: str, declared: str, dtype: np.dtype[Any], fail: Fail, hint: str = "") -> None:
+def check_elements(name: str, declared: str, dtype: np.dtype[Any], fail: Fail, *, bits: bool = False, hint: str = "") -> None:
     """Check that the data type of an array or operand is that of the numbers in its buffer.
 
     Buffers take the bytes of an array, which would be other numbers. An integer of 32 bits may hold several smaller elements.
@@ -82,6 +82,7 @@ def check_elements(name: str, declared: str, dtype: np.dtype[Any], fail: Fail, h
         declared: its type in WGSL without white space: "array<f32>". Structures are not checked.
         dtype: the data type of the array or operand.
         fail: returns the error to raise.
+        bits: whether integers may hold the bits of any data type. Graphs have no other way to pass bits.
         hint: what to do next, by default with an array.
 
     Raises:
@@ -93,9 +94,9 @@ def check_elements(name: str, declared: str, dtype: np.dtype[Any], fail: Fail, h
     wanted = _DTYPES[numbers[2]]
     if dtype == wanted:
         return
-    if wanted.kind != "f" and dtype.kind != "b":
+    if wanted.kind != "f" and (bits or dtype.kind != "b"):
         whole = dtype.kind in "iu" and (dtype.itemsize == wanted.itemsize or numbers[1])
-        if whole or dtype.itemsize < wanted.itemsize:
+        if bits or whole or dtype.itemsize < wanted.itemsize:
             return
     raise wrong_elements(name, f"{wanted}, for {declared}", wanted, dtype, fail, hint)
 

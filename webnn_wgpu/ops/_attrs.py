@@ -58,7 +58,8 @@ class Attr:
 def _uint(attr: Attr, value: Any, fail: Fail) -> int:
     number = _integer(attr, value, fail)
     if not 0 <= number <= 2**32 - 1:
-        raise fail(f"{attr.name} must be an unsigned 32-bit integer", got=quoted(value), allowed="0..4294967295")
+        hint = "An axis counts from the first dimension, which is 0" if attr.name == "axis" else ""
+        raise fail(f"{attr.name} must be an unsigned 32-bit integer", got=quoted(value), allowed="0..4294967295", hint=hint)
     return number
 
 

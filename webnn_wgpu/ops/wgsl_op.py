@@ -11,7 +11,6 @@ import numpy as np
 from ..core.errors import NotSupportedError, OperationError
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.element import WORD_BYTES
 from ..kernels.own import check_elements, declared_bindings, own_spec
 from ..kernels.spec import Binding, Grid, KernelCall, KernelSpec
 from ._attrs import Attr
@@ -68,9 +67,9 @@ def _infer(call: OpCall) -> tuple[TensorType, ...]:
                 f"binding {i}, {what}, must be declared var<storage, {access}>",
                 got=f"var<storage, {found.access}> {found.name}",
             )
-        if type_ is not None and type_.numpy.itemsize <= WORD_BYTES:  # Sources may take longer integers as pairs of words.
+        if type_ is not None:
             hint = f"array<T{i}> fits any data type" if access == "read" else "Change the declaration, or output_types"
-            check_elements(found.name, found.type, type_.numpy, call.fail, hint)
+            check_elements(found.name, found.type, type_.numpy, call.fail, bits=True, hint=hint)
     return tuple(call.output(t.data_type, t.shape) for t in kernel.outputs)
 
 

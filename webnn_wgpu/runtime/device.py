@@ -95,7 +95,7 @@ class Device:
                 "a context is made from a wgpu.GPUDevice or from options",
                 got=f"{type(gpu).__name__}",
                 operator="create_context",
-                hint="adapter.request_device_sync() returns a device" if isinstance(gpu, wgpu.GPUAdapter) else "",
+                hint=_hint_for(gpu),
             )
         with _of_lock:
             # Kept on the GPUDevice, so that both live equally long. A table of devices would keep the devices alive.
@@ -122,7 +122,9 @@ class Device:
         if forked.is_set():
             return DeviceLostError(FORKED, hint=FORK_HINT)
         cause = _DESTROYED if _is_destroyed(self.gpu) else _OVERLONG
-        return DeviceLostError(f"the device is lost: {what}" if what else "the device is lost", hint=f"{cause}. {_CONTINUE}")
+        call, device = ("recover()", "a new device") if self.owned else ("recover(device)", "another device of yours")
+        rule = f"the device is lost: {what}" if what else "the device is lost"
+        return DeviceLostError(rule, hint=f"{cause}. context.{call} returns a context on {device}")
 
     def check(self) -> None:
         """Raise DeviceLostError if the device is lost, even if only the driver knows of the loss.
@@ -366,6 +368,13 @@ def _destroy_at_exit() -> None:
         os.register_at_fork(after_in_child=_opened.alive.clear)  # a fork destroys nothing at its exit
 
 
+def _hint_for(given: Any) -> str:
+    """Return how an object of wgpu leads to a device."""
+    if isinstance(given, wgpu.GPUAdapter):
+        return "adapter.request_device_sync() returns a device"
+    return "gpu.request_adapter_sync().request_device_sync() returns a device" if isinstance(given, wgpu.GPU) else ""
+
+
 def _is_destroyed(gpu: Any) -> bool:
     # wgpu has no attribute for it. The thread that polls a device exists until the device is destroyed.
     return getattr(gpu, "_poller", gpu) is None
@@ -376,7 +385,6 @@ _DESTROYED = "The program called its destroy()"
 _OVERLONG = (
     "Drivers give up on a device that a kernel keeps busy for too long. `dispatch_steps` divides a run, and names such a kernel"
 )
-_CONTINUE = "context.recover() returns a context on a new device"
 
 
 @functools.cache

@@ -24,7 +24,9 @@ def check_encoder(device: Device, given: Any, kind: type[Any], what: str) -> Non
         DeviceLostError: the device is gone.
     """
     if not isinstance(given, kind):
-        raise MLTypeError(f"{what} must be a wgpu.{kind.__name__}", got=type(given).__name__)
+        others = {"encoder": wgpu.GPUCommandEncoder, "compute_pass": wgpu.GPUComputePassEncoder}
+        hint = next((f"Give it as `{name}=`" for name, other in others.items() if isinstance(given, other)), "")
+        raise MLTypeError(f"{what} must be a wgpu.{kind.__name__}", got=type(given).__name__, hint=hint)
     if given._device is not device.gpu:
         raise MLTypeError(
             f"{what} belongs to another device",
