@@ -287,6 +287,8 @@ def test_graphs(context: wn.MLContext) -> None:
 
 
 def test_a_kernel_of_a_graph(product: wn.MLGraph, context: wn.MLContext) -> None:
+    with pytest.raises(KeyError, match="no kernel is called 'prodct'; there are product"):
+        product.kernels["prodct"]
     kernel, given = product.kernels["product"], feeds()
     a, b, *_ = [binding.name for binding in kernel.bindings]
     found = debug.interpret(kernel, {a: given["x"], b: given["w"]})
@@ -335,6 +337,7 @@ def test_arguments() -> None:
             r"np.float32\(x\) converts the numbers. x.view\(np.float32\) keeps the bits",
             lambda: interpreted("", X.astype(np.int32)),
         ),
+        ("must get an array of numbers; got y: object", lambda: debug.interpret(HEADER + "}", {"y": None, "x": X}, grid=1)),
         ("got y: int64; allowed: float32", lambda: debug.interpret(HEADER + "}", {"y": [1, 2], "x": X}, grid=1)),
         ("is called SIZE, at line 5, .*`constants=` defines constants of a source", lambda: interpreted("y[0] = SIZE;")),
         ("breakpoints and invocation need on_stop; got on_stop=None", lambda: interpreted("", breakpoints=[5])),

@@ -373,6 +373,19 @@ def test_what_is_refused(on: list[wn.MLContext], reference: wn.MLContext) -> Non
         check_kernel(SQUARE, np.square, **given, dtypes=["float64"])
     with pytest.raises(wn.MLTypeError, match="there must be at least one shape and one data type"):
         check_kernel(SQUARE, np.square, **{**given, "shapes": []})
+    floats = SQUARE.replace("array<T>", "array<f32>")
+    for source, reference_function, changed, message in (
+        (SQUARE, np.square, {"shapes": 64}, r"shapes must be a list .*; got 64; allowed: shapes=\[64\]"),
+        (SQUARE, np.square, {"dtypes": "float32"}, r"dtypes must be a list .*; got 'float32'; allowed: dtypes=\['float32'\]"),
+        (SQUARE, np.square, {"dtypes": ["f32"]}, "unknown data type; got 'f32'; allowed: float32, "),
+        (SQUARE, np.square, {"on": on[0]}, r"on must be a list of contexts; got MLContext.*; allowed: on=\[context\]"),
+        (SQUARE, np.square, {"on": "llvmpipe"}, "on must be a list of contexts; got 'llvmpipe'"),
+        (SQUARE, lambda x: None, {}, "the reference must return arrays of numbers; got None"),
+        (floats, np.square, {"dtypes": ["int32"]}, r"got x: int32; allowed: float32, for array<f32>. Change `dtypes`"),
+        ("kernel.wgsl", np.square, {}, r"must have an entry point main; got 'kernel.wgsl.*A file is read by Path\(file\)"),
+    ):
+        with pytest.raises(wn.MLTypeError, match=message):
+            check_kernel(source, reference_function, **{**given, **changed})
     with pytest.raises(wn.MLTypeError, match="draws must be positive; got 0"):
         check_kernel(SQUARE, np.square, **given, draws=0)
     with pytest.raises(wn.MLTypeError, match="workgroups must be one to three positive integers"):

@@ -237,6 +237,8 @@ class Kernels(Mapping[str, Kernel]):
         self._kernels = {kernel.name: kernel for kernel in kernels}
 
     def __getitem__(self, name: str) -> Kernel:
+        if name not in self._kernels:
+            raise KeyError(f"no kernel is called {name!r}; there are {first_few(list(self._kernels)) or 'none'}")
         return self._kernels[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -58,7 +58,8 @@ def declared_bindings(source: str, fail: Fail) -> list[Declared]:
     """
     code = without_comments(source)
     if not _MAIN.search(code):
-        raise fail("the shader must have an entry point main", got=_shortened(code))
+        hint = "" if "{" in code else "A file is read by Path(file).read_text()"
+        raise fail("the shader must have an entry point main", got=_shortened(code), hint=hint)
     found: dict[int, Declared] = {}
     aliases = dict(_ALIAS.findall(code))
     for attributes, access, name, type_ in _STORAGE.findall(code):
@@ -98,6 +99,8 @@ def check_elements(name: str, declared: str, dtype: np.dtype[Any], fail: Fail, *
         whole = dtype.kind in "iu" and (dtype.itemsize == wanted.itemsize or numbers[1])
         if bits or whole or dtype.itemsize < wanted.itemsize:
             return
+    if dtype.kind not in "biuf":
+        raise fail("a buffer must get an array of numbers", got=f"{name}: {dtype}", allowed=f"{wanted}, for {declared}")
     raise wrong_elements(name, f"{wanted}, for {declared}", wanted, dtype, fail, hint)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
@@ -17,7 +17,8 @@ from ..api.backend import ON_A_DEVICE, DeviceBackend
 from ..api.context import MLContext
 from ..api.internals import internals
 from ..core.data_types import DATA_TYPES, Array
-from ..core.errors import NotSupportedError
+from ..core.errors import NotSupportedError, quoted
+from ..kernels.own import check_elements
 from ..runtime.adapters import INSTALL_HINT, adapters
 from ..runtime.device import open_adapter
 from .guards import FILL_PATTERN
@@ -177,6 +178,7 @@ def check_kernel(
         0.0
     """
     fail = failing("check_kernel", label)
+    _check_lists(shapes, dtypes, on, fail)
     given = [_case(s, d, fail) for d in dtypes for s in shapes]
     if not given:
         raise fail("there must be at least one shape and one data type", got=f"shapes={shapes!r}, dtypes={dtypes!r}")
@@ -206,13 +208,30 @@ def check_kernel(
     return report
 
 
+def _check_lists(shapes: Any, dtypes: Any, on: Any, fail: Callable[..., Exception]) -> None:
+    """Refuse single values where there must be lists."""
+    if not isinstance(shapes, Iterable):
+        raise fail("shapes must be a list with a shape for each case", got=repr(shapes), allowed=f"shapes=[{shapes!r}]")
+    if isinstance(dtypes, str) or not isinstance(dtypes, Iterable):
+        raise fail("dtypes must be a list with a data type for each case", got=repr(dtypes), allowed=f"dtypes=[{dtypes!r}]")
+    if isinstance(on, MLContext) or not all(isinstance(context, MLContext) for context in on or ()):
+        raise fail("on must be a list of contexts", got=repr(on), allowed="on=[context]")
+
+
+def _data_type(given: Any, fail: Callable[..., Exception]) -> str:
+    try:
+        return np.dtype(given).name
+    except TypeError:
+        raise fail("unknown data type", got=repr(given), allowed=", ".join(DATA_TYPES)) from None
+
+
 def _case(shapes: Any, dtypes: Any, fail: Callable[..., Exception]) -> KernelCase:
     """Return a case as the caller gives it: one shape or several, one data type or several."""
     listed = list(cast("Sequence[Any]", shapes)) if isinstance(shapes, Sequence) else [shapes]
     nested = all(isinstance(s, Sequence) for s in listed) and (bool(listed) or isinstance(shapes, list))
     all_shapes = [tuple(map(int, s)) for s in listed] if nested else [tuple(map(int, listed))]
     several = isinstance(dtypes, list | tuple)
-    names = [np.dtype(d).name for d in (cast("Sequence[Any]", dtypes) if several else [dtypes] * len(all_shapes))]
+    names = [_data_type(d, fail) for d in (cast("Sequence[Any]", dtypes) if several else [dtypes] * len(all_shapes))]
     if len(names) != len(all_shapes):
         raise fail("there must be a data type for each input", got=f"{names!r} for shapes {all_shapes}", hint=_SEVERAL)
     if unknown := [name for name in names if name not in DATA_TYPES]:
@@ -286,6 +305,10 @@ class _Check:
                 hint=_SEVERAL,
             )
         self._contents = dict(zip(filled, arrays, strict=True))
+        for binding in kernel.bindings:
+            if binding.name in self._contents:
+                dtype, hint = self._contents[binding.name].dtype, "Change `dtypes`, or declare array<T>"
+                check_elements(binding.name, binding.type, dtype, kernel.fail, bits=True, hint=hint)
         outputs = _outputs(reference(*(a.copy() for a in arrays)), kernel, len(written))
         self._wanted = dict(zip(written, outputs, strict=True))
         self._sizes = {name: array.nbytes for name, array in (self._contents | self._wanted).items()}
@@ -369,6 +392,9 @@ def _outputs(results: Any, kernel: KernelOnDevice, count: int) -> list[Array]:
     arrays: list[Array] = []
     for result in listed:
         array: Array = np.asarray(result)
+        if array.dtype.kind not in "biuf":
+            rule = "the reference must return arrays of numbers"
+            raise kernel.fail(rule, got=quoted(result), allowed="an array for each output")
         if array.dtype == np.float64:
             floats = [d for d in kernel.case.dtypes[:1] if d.startswith("float")]
             array = array.astype(floats[0] if floats else np.float32)
