@@ -22,7 +22,7 @@ _STARTS = (
     (b"GGUF", "a GGUF model", "Models of this kind are not supported"),
     (b"<", "a page of HTML or XML", "Download the model itself"),
 )
-"""Starts of files that are given by mistake where a model is expected, what they are, and what to do next."""
+"""Starts of files that are given by mistake in place of a model, their kinds, and the next steps."""
 
 _TFLITE_AT, _TFLITE = 4, b"TFL3"
 
@@ -46,7 +46,7 @@ def is_tfjs(path: str | os.PathLike[str]) -> bool:
 
 
 def mistaken_for_model(data: bytes) -> tuple[str, str]:
-    r"""Return what a file without an ONNX model is, and what to do next, or two empty texts.
+    r"""Return the kind of a file that is no ONNX model, and the next step, or two empty texts.
 
     Args:
         data: the first bytes of the file.

@@ -84,7 +84,7 @@ def check_elements(name: str, declared: str, dtype: np.dtype[Any], fail: Fail, *
         dtype: the data type of the array or operand.
         fail: returns the error to raise.
         bits: whether integers may hold the bits of any data type. Graphs have no other way to pass bits.
-        hint: what to do next, by default with an array.
+        hint: the next step. The default is that for an array.
 
     Raises:
         Exception: the exception of `fail`: another data type.
