@@ -121,6 +121,8 @@ def op_graph(
     name: str, inputs: Sequence[Array | None], attrs: Mapping[str, Any] | None = None, constants: Collection[int] = ()
 ) -> Graph:
     """Return the graph of one operator; inputs are named by position, those in `constants` are constants."""
+    if name not in OPS:
+        raise KeyError(f"no operator is called {name!r}: webnn_wgpu/ops/__init__.py lists the modules of operators")
     op = OPS[name]
     types, canonical = op.check([None if a is None else type_of(a) for a in inputs], attrs or {}, "test")
     given = {i: a for i, a in enumerate(inputs) if a is not None}

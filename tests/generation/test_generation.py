@@ -13,6 +13,7 @@ from tests.generation.__main__ import unregistered
 from tests.generation.methods import method_of
 from tests.generation.modules import FOLDER, generated
 from tests.generation.signatures import Signature
+from tests.support import op_graph
 from webnn_wgpu.ops import OPS, OpDef, operator
 from webnn_wgpu.ops.interfaces.documentation import Method
 
@@ -79,3 +80,8 @@ def test_options_that_pywebnn_takes_by_position_are_parameters() -> None:
         assert {*method.optional, *method.positional, *method.aliases.values()} <= {a.name for a in signature.declared}
         # What pywebnn takes by position goes by name in the specification, so that the two cannot be mixed up.
         assert set(method.pywebnn) <= {a.name for a in signature.keywords}
+
+
+def test_an_operator_that_is_not_registered_is_named() -> None:
+    with pytest.raises(KeyError, match=r"no operator is called 'x.nobody': webnn_wgpu/ops/__init__.py lists the modules"):
+        op_graph("x.nobody", [])
