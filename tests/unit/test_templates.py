@@ -57,7 +57,8 @@ def test_truth_values_are_joined_without_branches(path: Path) -> None:
     # `&&` and `||` outside the condition of an `if` become a branch each: slow on GPUs, and SwiftShader takes twice as long to
     # compile a loop for each of them, until it has eaten all memory. `&` and `|` give the same.
     code = [line.partition("//")[0] for line in path.read_text(encoding="utf-8").splitlines()]
-    assert [line for line in code if re.search(r"&&|\|\|", line) and not re.match(r"\s*(\} else )?if \(", line)] == []
+    branches = [line for line in code if re.search(r"&&|\|\|", line) and not re.match(r"\s*(\} else )?if \(", line)]
+    assert branches == [], "outside the condition of an `if`, write `&` and `|`, with each comparison in parentheses"
 
 
 @pytest.mark.parametrize("name", LIBRARY)

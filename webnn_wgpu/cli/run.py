@@ -38,9 +38,9 @@ class _Run(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            if type(error) is click.UsageError and ctx.params.get("model") is not None:
-                error.message += ". An input follows -i: -i FILE, or -i NAME=FILE"
-            raise
+            if type(error) is not click.UsageError or ctx.params.get("model") is None:
+                raise
+            raise click.UsageError(f"{error.message}. An input follows -i: -i FILE, or -i NAME=FILE", ctx) from error
 
 
 @click.command(cls=_Run)

@@ -140,9 +140,9 @@ class _Files:
 
 def _light(path: Path, files: _Files) -> bytes:
     """Return the bytes of a model with large initializers as external data in the same file."""
+    if not (whole := files.whole(path)):
+        raise NotSupportedError(f"{path.name} is not an ONNX model", got="an empty file")
     try:
-        if not (whole := files.whole(path)):
-            raise NotSupportedError(f"{path.name} is not an ONNX model", got="an empty file")
         return without_weights(whole, path.name)
     except Malformed as error:
         raise _no_model(path.name, bytes(whole[:_START_BYTES]), error) from error
