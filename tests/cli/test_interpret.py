@@ -47,6 +47,9 @@ def test_stops(model: Path, kernel: Kernel) -> None:
     first, second = (line for line in shown.splitlines() if " in main, invocation (0, 0, 0): " in line)
     assert first != second
     assert "nothing found" in shown
+    shown = call(model, "--kernel", kernel.name, "--break", "1").stdout
+    assert f"no stop: no statement was run at line 1. `webnn-wgpu kernels {model} --show {kernel.name}` prints" in shown
+    assert "no stop: there is no such" in call(model, "--kernel", kernel.name, "--invocation", "999999").stdout
     shown = call(model, "--kernel", kernel.name, "--workgroup", "0", "--break", "99999", exit_code=1).output
     assert "a breakpoint must be a line of the kernel" in shown
 

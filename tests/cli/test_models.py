@@ -427,6 +427,10 @@ def test_diff_names_the_first_operator_that_is_wrong(model: Path, tmp_path: Path
     assert [w["label"] for w in record["wrong"]] == ["gemm_0", "gemm_2"]
 
 
+def test_repros_need_the_comparison_of_operators(model: Path, tmp_path: Path) -> None:
+    assert "--repro needs --bisect" in call("diff", model, "--repro", tmp_path, exit_code=2).stderr
+
+
 def test_differences() -> None:
     b = np.float32([1, -2, np.nan, np.inf])
     same = difference("y", b.copy(), b, 1e-3, 0)

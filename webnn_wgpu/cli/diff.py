@@ -111,6 +111,8 @@ def diff(
     With --bisect also each kernel with the results of the numpy reference for its operands and, with onnxruntime, each
     node. Exits with 0 if all are within tolerance, else with 1.
     """
+    if repro is not None and not bisect:
+        raise click.UsageError("--repro needs --bisect, which finds the operators to reproduce")
     given = values(model, rest)
     read: dict[str, Any] = {"fallback": fallback, "simplify": simplify}
     name, expect = other(against, given, read)
