@@ -130,6 +130,11 @@ def test_a_write_out_of_bounds(on: list[wn.MLContext], behind: int) -> None:
     assert found == f"4 bytes outside y were written, the first {4 * behind} bytes behind its end"
 
 
+def test_a_reference_of_another_shape(on: list[wn.MLContext]) -> None:
+    with pytest.raises(KernelFault, match=r"note: outputs have the shapes of the reference's results: y \[3\]"):
+        check_kernel(SQUARE, lambda x: np.square(x)[:3], shapes=[8], constants={"SIZE": 8}, workgroups=1, on=on)
+
+
 def test_a_read_out_of_bounds(on: list[wn.MLContext]) -> None:
     # The sum of neighbors: the last has none.
     source = SQUARE.replace("x[id.x] * x[id.x]", "x[id.x] + x[id.x + 1u]")

@@ -314,6 +314,9 @@ class _Check:
         self._sizes = {name: array.nbytes for name, array in (self._contents | self._wanted).items()}
         self._plain, damage = kernel.run(self._contents, self._sizes)
         self.faults.update(dict.fromkeys(damage))
+        if damage:
+            shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in self._wanted.items())
+            self.notes[f"outputs have the shapes of the reference's results: {shapes}"] = None
         self.distance = self._compare(self._plain)
         again, _ = kernel.run(self._contents, self._sizes)
         self._by_chance = self._differ(self._plain, again, "chance: a race")
