@@ -313,13 +313,17 @@ class _Check:
         self._wanted = dict(zip(written, outputs, strict=True))
         self._sizes = {name: array.nbytes for name, array in (self._contents | self._wanted).items()}
         self._plain, damage = kernel.run(self._contents, self._sizes)
+        self._take(damage)
+        self.distance = self._compare(self._plain)
+        again, _ = kernel.run(self._contents, self._sizes)
+        self._by_chance = self._differ(self._plain, again, "chance: a race")
+
+    def _take(self, damage: Sequence[str]) -> None:
+        """Record the writes outside of buffers as faults, and the shapes of the outputs as a note."""
         self.faults.update(dict.fromkeys(damage))
         if damage:
             shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in self._wanted.items())
             self.notes[f"outputs have the shapes of the reference's results: {shapes}"] = None
-        self.distance = self._compare(self._plain)
-        again, _ = kernel.run(self._contents, self._sizes)
-        self._by_chance = self._differ(self._plain, again, "chance: a race")
 
     def _compare(self, found: Mapping[str, Array], how: str = "") -> float:
         """Hold outputs against the reference, and return the largest distance."""
@@ -356,7 +360,7 @@ class _Check:
         (first, damage), (elsewhere, _), (before, _) = (
             kernel.run(contents, sizes, source=source, free=free, **way) for way in ways
         )
-        self.faults.update(dict.fromkeys(damage))
+        self._take(damage)
         if self._by_chance:
             self.notes["not looked for: what is read out of bounds or before it is written; results depend on chance"] = None
             return
@@ -383,7 +387,7 @@ class _Check:
     def variation(self, changes: Mapping[str, Number]) -> None:
         """Hold the kernel with other constants against the reference."""
         found, damage = self._kernel.varied(changes).run(self._contents, self._sizes)
-        self.faults.update(dict.fromkeys(damage))
+        self._take(damage)
         self._compare(found, f", with {', '.join(f'{name}={value}' for name, value in changes.items())}")
 
 
