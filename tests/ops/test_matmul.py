@@ -349,6 +349,39 @@ def test_subgroups_read_transposed_factors_as_stored(device: Device, tile: str) 
         np.testing.assert_array_equal(actual["0"], interpret(graph, dict(zip("01", inputs, strict=True)))["0"])
 
 
+@pytest.mark.parametrize("tile", ["32x2", "32x1", "8x1"])
+@pytest.mark.parametrize(
+    ("sizes", "turned", "words"),
+    [
+        ((70, 12, 136), "", (2, 4)),
+        ((70, 12, 132), "", (2, 2)),
+        ((70, 7, 136), "", (0, 4)),
+        ((70, 12, 131), "", (2, 0)),
+        ((72, 9, 136), "a", (2, 4)),
+        ((70, 12, 137), "b", (2, 2)),
+    ],
+)
+def test_subgroups_read_words_of_64_bits(
+    device: Device, tile: str, sizes: Sequence[int], turned: str, words: tuple[int, int]
+) -> None:
+    M, K, N = sizes
+    rng = np.random.default_rng(15)
+    shapes = swap((3, M, K), "a" in turned), swap((3, K, N), "b" in turned)
+    inputs = [whole_numbers(rng, "float32", *shape) for shape in shapes]
+    graph = op_graph("transposedMatmul", inputs, {"a_transpose": "a" in turned, "b_transpose": "b" in turned})
+    (operator,) = asked(graph, device.caps)
+    tile = f"subgroup:{tile}"
+    known = Tuning.of(device.caps, {operator: Measured(tile, {tile: 1.0})})
+    (product,) = make_plan(graph, device.target, tuning=known).dispatches
+    # A lane of a tile with one quad has no neighboring quads of the right factor.
+    expected = (
+        (words[0], words[1] if tile.endswith("x2") else min(2, words[1])) if "shader-int64" in device.caps.features else (0, 0)
+    )
+    assert tuple(binding.words for binding in product.spec.bindings[:2]) == expected
+    actual = run_graph(device, graph, dict(zip("01", inputs, strict=True)), tuning=known)
+    np.testing.assert_array_equal(actual["0"], interpret(graph, dict(zip("01", inputs, strict=True)))["0"])
+
+
 def test_transposed_rows_beside_a_constant_are_copied(device: Device) -> None:
     rng = np.random.default_rng(14)
     inputs = [whole_numbers(rng, "float32", *shape) for shape in ((20, 8), (20, 12))]

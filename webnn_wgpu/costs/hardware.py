@@ -70,6 +70,7 @@ _SUBGROUP_TIMES = SubgroupTimes(
     worth_halves=(0.1, 150_000),
     worth_wide=(0.03, 15_000),
     worth_large=(0.05, 100_000),
+    wide_words=False,
 )
 
 _SCATTER = ScatterCosts(most_searched=2, most_comparisons=1 << 15)  # assumed

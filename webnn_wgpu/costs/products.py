@@ -36,6 +36,7 @@ class SubgroupTimes:
         half_share: the share of a quad's time that half a quad takes.
         worth_tall, worth_halves, worth_wide: the minimum gains of the higher tile, the one of half quads and the wider one.
         worth_large: the minimum gain of the largest tile, which products without a texture may take.
+        wide_words: whether loads from buffers take less time in words of 64 bits.
     """
 
     texture_ns: float
@@ -46,6 +47,7 @@ class SubgroupTimes:
     worth_halves: Worth
     worth_wide: Worth
     worth_large: Worth
+    wide_words: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -123,7 +123,7 @@ class _Divider:
             written = binding.access == "write" and bool(masked)
             if i not in self.large and not written:
                 continue
-            bindings[i] = replace(binding, window="masked" if written or i in masked else "covering")
+            bindings[i] = replace(binding, window="masked" if written or i in masked else "covering", words=0)
             added += _fields(bindings[i])
         added.append(("first_unit", "u32"))
         spec = replace(spec, bindings=tuple(bindings), uniforms=(*spec.uniforms, *added))

@@ -15,7 +15,19 @@ from ..costs.tiles import BLOCK_TILES
 from ..kernels import select
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.packing import Chain, Columns, PanelTexture
-from ..kernels.spec import Binding, Grid, Interval, KernelCall, KernelTemplate, Temp, Tiling, Work, grid_1d, texel_element
+from ..kernels.spec import (
+    WIDE_WORDS,
+    Binding,
+    Grid,
+    Interval,
+    KernelCall,
+    KernelTemplate,
+    Temp,
+    Tiling,
+    Work,
+    grid_1d,
+    texel_element,
+)
 from ..kernels.tiles import rest_of, texture_uniforms, tile_uniforms
 from ..kernels.windows import strided_span
 from ._def import Lowering
@@ -172,7 +184,9 @@ def _block_calls(
     tile, parts = _tile(kernel, low, (a, b), own, choice, turned, texture=packing is not None, width=size.N, most=parts_at_most)
     # Neighboring invocations of the tiled kernel read neighboring elements of a transposed left factor, one each.
     quad = choice.variant == "subgroup" if a.transposed else K % QUAD == 0
-    kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=quad), a.value)
+    wide = choice.variant == "subgroup" and low.target.costs.products.subgroup.wide_words and WIDE_WORDS in low.caps.features
+    wide = wide and a.data_type == "float32"
+    kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=quad, words=2 if wide and quad else 0), a.value)
     if packing:
         whole = replace(packing, transposed=b.transposed)
         part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
@@ -181,7 +195,11 @@ def _block_calls(
     else:
         copied = row_major(low, b, "b", calls) if block.whole and not turned_b else b.value
         operand = copied if block.whole else columns_of(low, b, block, calls)
-        binding = Binding(name="b", access="read", element=b.data_type, quad=(K if turned_b else N) % QUAD == 0)
+        quad = (K if turned_b else N) % QUAD == 0
+        # Each lane reads two neighboring quads at once if the tile has two for it, and rows have whole pairs of them.
+        neighbors = kernel.params.get("quads") == 2 and not turned_b and N % (2 * QUAD) == 0
+        words = 0 if not wide or not quad or b.data_type != "float32" else 4 if neighbors else 2
+        binding = Binding(name="b", access="read", element=b.data_type, quad=quad, words=words)
         kernel.bind_weights(binding, operand, b.zero_point)
     tiles = tile_uniforms(replace(own, matrices=own.matrices * (parts.count if parts else 1)), *tile)
     kernel.uniforms(M=M, N=N, K=K, **tiles)
