@@ -184,9 +184,7 @@ def _block_calls(
     tile, parts = _tile(kernel, low, (a, b), own, choice, turned, texture=packing is not None, width=size.N, most=parts_at_most)
     # Neighboring invocations of the tiled kernel read neighboring elements of a transposed left factor, one each.
     quad = choice.variant == "subgroup" if a.transposed else K % QUAD == 0
-    wide = choice.variant == "subgroup" and low.target.costs.products.subgroup.wide_words and WIDE_WORDS in low.caps.features
-    wide = wide and a.data_type == "float32"
-    kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=quad, words=2 if wide and quad else 0), a.value)
+    kernel.bind(_buffer(low, choice, "a", a, quad=quad), a.value)
     if packing:
         whole = replace(packing, transposed=b.transposed)
         part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
@@ -195,11 +193,9 @@ def _block_calls(
     else:
         copied = row_major(low, b, "b", calls) if block.whole and not turned_b else b.value
         operand = copied if block.whole else columns_of(low, b, block, calls)
-        quad = (K if turned_b else N) % QUAD == 0
         # Each lane reads two neighboring quads at once if the tile has two for it, and rows have whole pairs of them.
-        neighbors = kernel.params.get("quads") == 2 and not turned_b and N % (2 * QUAD) == 0
-        words = 0 if not wide or not quad or b.data_type != "float32" else 4 if neighbors else 2
-        binding = Binding(name="b", access="read", element=b.data_type, quad=quad, words=words)
+        pairs = kernel.params.get("quads") == 2 and not turned_b and N % (2 * QUAD) == 0
+        binding = _buffer(low, choice, "b", b, quad=(K if turned_b else N) % QUAD == 0, pairs=pairs)
         kernel.bind_weights(binding, operand, b.zero_point)
     tiles = tile_uniforms(replace(own, matrices=own.matrices * (parts.count if parts else 1)), *tile)
     kernel.uniforms(M=M, N=N, K=K, **tiles)
@@ -230,6 +226,22 @@ def _block_calls(
     chosen = _subgroup_tile(low, own, choice, texture=True)
     tiling = Tiling(tile=chosen, size=own, depth=K, held=math.prod(b.batch))
     return [*calls, replace(call, tiling=tiling)]
+
+
+def _buffer(low: Lowering, choice: Choice, name: str, factor: Factor, *, quad: bool, pairs: bool = False) -> Binding:
+    """Return the binding of a factor that is in a buffer.
+
+    Args:
+        low: the node.
+        choice: the variant.
+        name: the name of the binding.
+        factor: the factor.
+        quad: whether the kernel reads it in quads.
+        pairs: whether it may read two quads at once.
+    """
+    wide = choice.variant == "subgroup" and low.target.costs.products.subgroup.wide_words and WIDE_WORDS in low.caps.features
+    words = 0 if not wide or not quad or factor.data_type != "float32" else 4 if pairs else 2
+    return Binding(name=name, access="read", element=factor.data_type, quad=quad, words=words)
 
 
 def _reads_turned(low: Lowering, choice: Choice, factor: Factor, size: ProductSize, side: str) -> bool:
