@@ -16,7 +16,10 @@ from webnn_wgpu.ops import OPS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-INTERNAL = ("columnSums", "fused", "integerProduct", "quantizeDequantize", "quantizeCentered", "transposedMatmul")
+INTERNAL = (
+    *("columnSums", "fused", "integerProduct", "quantizeDequantize", "quantizeCentered", "transposedMatmul"),
+    "weightsGradient",
+)
 """Operators that no program can call. Passes make nodes of them, in the golden plans of other models."""
 
 _X, _ROW, _INT = t("float32[2, 12]"), t("float32[12]"), t("int32[2, 12]")

@@ -53,6 +53,7 @@ def extension_calls() -> list[Call]:
         ),
         Call("x.normalization_gradient", "rows", [(3, 40), (3, 40), (40,), (3, 40)], {"axes": [1], "products": True}),
         Call("columnSums", "two", [(40, 64), (40, 64)], {"axes": [0]}),
+        Call("weightsGradient", "rows", [(3, 40), (3, 40), np.ones(40, U8)]),
         Call("x.random_bits", "all", [np.zeros(2, np.uint32)], {"shape": [5, 7]}),
         Call("x.quantization_parameters", "few", [(3, 40)]),
         Call("x.quantization_parameters", "parts", [(5, 1000)]),

@@ -55,6 +55,7 @@ from . import (
     triangular,
     views,
     weighted_gather,
+    weights_gradient,
     wgsl_op,
 )
 from ._def import OpDef, Signature
@@ -109,6 +110,7 @@ _MODULES = (
     scatter_reduce,
     top_k,
     weighted_gather,
+    weights_gradient,
 )
 
 __all__ = ["OPS", "OpDef", "Signature", "operator"]

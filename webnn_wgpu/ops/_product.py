@@ -173,10 +173,9 @@ def _block_calls(
     """Return the calls that compute a block of columns, in most cases all columns."""
     own = replace(size, N=block.columns)
     M, N, K = own.M, own.N, own.K
-    reason = choice.reason
     kernel, calls = ProductKernel(), list[KernelCall]()
     packing = _panel_texture(low, b, own, choice) if choice.variant == "subgroup" else None
-    reason += ", b packed in a texture" if packing else ""
+    reason = choice.reason + (", b packed in a texture" if packing else "")
     factor_bytes = [math.prod(f.shape) * DATA_TYPES[f.data_type].size_bytes for f in (a, b)]
     parts_at_most = most_parts(low, own, factor_bytes) if block.whole else 1
     turned_b = _reads_turned(low, choice, b, own, "b")
@@ -195,8 +194,8 @@ def _block_calls(
         operand = copied if block.whole else columns_of(low, b, block, calls)
         # Each lane reads two neighboring quads at once if the tile has two for it, and rows have whole pairs of them.
         pairs = kernel.params.get("quads") == 2 and not turned_b and N % (2 * QUAD) == 0
-        binding = _buffer(low, choice, "b", b, quad=(K if turned_b else N) % QUAD == 0, pairs=pairs)
-        kernel.bind_weights(binding, operand, b.zero_point)
+        quad = (K if turned_b else N) % QUAD == 0
+        kernel.bind_weights(_buffer(low, choice, "b", b, quad=quad, pairs=pairs), operand, b.zero_point)
     tiles = tile_uniforms(replace(own, matrices=own.matrices * (parts.count if parts else 1)), *tile)
     kernel.uniforms(M=M, N=N, K=K, **tiles)
     if packing:

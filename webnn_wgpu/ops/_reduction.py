@@ -354,7 +354,7 @@ def side_by_side(view: RowView, value: Operand, element: str, target: Target, ke
     return temp, strided_call(value, element, 0, dims, strides, temp, target, "rows side by side")
 
 
-_OF_ROWS: tuple[str, ...] = ("input", "gradient", "output", "products")
+_OF_ROWS: tuple[str, ...] = ("input", "gradient", "output", "products", "weights")
 """The bindings of kernels of rows that have the rows' elements."""
 
 

@@ -67,6 +67,6 @@ def _decompose(r: Rewriter, node: Node) -> bool:
         gradients=(),
         wanted=(),
     )
-    for term, output in zip(composed_attention_gradient(call, operands), node.outputs, strict=True):
+    for term, output in zip(composed_attention_gradient(call, operands, internal=True), node.outputs, strict=True):
         r.add(IDENTITY.name, (term.value,), {}, (node,), output)
     return True

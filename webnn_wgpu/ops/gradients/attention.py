@@ -75,10 +75,10 @@ def _all_see(attrs: Attrs, queries: int, keys: int) -> bool:
     return all(max(0, start) <= min(keys - 1, end) for start, end in zip(starts, ends, strict=True))
 
 
-def _weights(
+def _scores(
     call: GradientCall, q: GradientTerm, k: GradientTerm, mask: GradientTerm | None, length: GradientTerm | None
-) -> tuple[GradientTerm, GradientTerm]:
-    """Return the scores before the mask, and the weights that softmax makes of them."""
+) -> tuple[GradientTerm, GradientTerm, GradientTerm | None]:
+    """Return the scores before the mask, the scores with what a mask adds, and which of them are seen, or None for all."""
     attrs = call.attrs
     heads, groups = attrs["heads"], attrs["kv_heads"]
     capped = attrs["scale"] * q.apply("matmul", k.permuted(_SWAPPED))
@@ -91,7 +91,15 @@ def _weights(
         added = _of_groups(mask.cast(_SCORES), heads, groups)
         finite = added.compared("notEqual", -np.inf)
         scores, seen = scores + added.where(finite), _both(seen, finite)
-    all_see = mask is None and length is None and _all_see(attrs, q.shape[3], k.shape[3])
+    return capped, scores, seen
+
+
+def _weights(
+    call: GradientCall, q: GradientTerm, k: GradientTerm, mask: GradientTerm | None, length: GradientTerm | None
+) -> tuple[GradientTerm, GradientTerm]:
+    """Return the scores before the mask, and the weights that softmax makes of them."""
+    capped, scores, seen = _scores(call, q, k, mask, length)
+    all_see = mask is None and length is None and _all_see(call.attrs, q.shape[3], k.shape[3])
     weights = (scores if seen is None else scores.where(seen, _LOWEST)).apply("softmax", axis=4)
     return capped, weights if seen is None or all_see else weights.where(seen)
 
@@ -140,10 +148,17 @@ def _rotary_embedding(call: GradientCall, operands: Sequence[GradientTerm | None
 _COMPOSED = by_parts(_attention)
 
 
-def composed_attention_gradient(call: GradientCall, operands: Sequence[GradientTerm | None]) -> Sequence[GradientTerm]:
+def composed_attention_gradient(
+    call: GradientCall, operands: Sequence[GradientTerm | None], *, internal: bool = False
+) -> Sequence[GradientTerm]:
     """Return the results of the operator of the gradients, as a composition.
 
     The derivative of softmax is 0 for keys that a query does not see.
+
+    Args:
+        call: the call of the operator.
+        operands: its operands.
+        internal: whether the composition may have operators that only passes make.
     """
     gradient, query, key, value, mask, length = operands
     assert gradient is not None
@@ -154,11 +169,15 @@ def composed_attention_gradient(call: GradientCall, operands: Sequence[GradientT
     heads, groups = attrs["heads"], attrs["kv_heads"]
     q, g = (_split(term, heads, groups) for term in (query, gradient))
     k, v = (_split(term, groups, groups) for term in (key, value))
-    capped, weights = _weights(call, q, k, mask, length)
     of_weights = g.apply("matmul", v.permuted(_SWAPPED))
-    # The sum over the keys of weights times their gradients.
-    common = (of_weights * weights).summed([4], keep=True)
-    of_scores = attrs["scale"] * (weights * (of_weights - common))
+    if internal:
+        capped, scores, seen = _scores(call, q, k, mask, length)
+        weights, of_scores = call.writer.add("weightsGradient", (scores, of_weights, seen), {"scale": attrs["scale"]})
+    else:
+        capped, weights = _weights(call, q, k, mask, length)
+        # The sum over the keys of weights times their gradients.
+        common = (of_weights * weights).summed([4], keep=True)
+        of_scores = attrs["scale"] * (weights * (of_weights - common))
     if cap := attrs["softcap"]:
         of_scores = of_scores * (1 - (1 / cap * capped).square())
     found = (
