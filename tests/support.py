@@ -16,6 +16,7 @@ import pytest
 import wgpu
 
 import webnn_wgpu as wn
+from webnn_wgpu.accuracy.bounds import bounds
 from webnn_wgpu.accuracy.distance import assert_within
 from webnn_wgpu.core.caps import DEFAULT_LIMITS
 from webnn_wgpu.core.data_types import FLOATS
@@ -293,6 +294,28 @@ def check_op(
             exact = str(wanted.dtype) not in FLOATS
             assert_within(actual[output], wanted, "ULP", 0 if exact else tolerance)
     return list(actual.values())
+
+
+def check_bounded(
+    device: Device,
+    name: str,
+    inputs: Sequence[Array | None],
+    attrs: Mapping[str, Any] | None = None,
+    *,
+    forced: Mapping[str, str] | None = None,
+) -> list[Array]:
+    """Run one operator on a device, and compare it with its reference within the bounds that it states for these operands."""
+    graph = op_graph(name, inputs, attrs)
+    feeds = {str(i): x for i, x in enumerate(inputs) if x is not None}
+    expected = list(interpret(graph, feeds).values())
+    found = list(run_graph(device, graph, feeds, forced=forced).values())
+    allowed = bounds(graph, graph.nodes[0], inputs, expected)
+    assert allowed is not None
+    for actual, wanted, most in zip(found, expected, allowed, strict=True):
+        np.testing.assert_array_equal(np.isnan(actual), np.isnan(wanted))
+        off = np.abs(actual.astype(np.float64) - wanted.astype(np.float64))
+        assert not (off > most).any(), f"off by up to {np.nanmax(off / most):.3g} times the bound"
+    return found
 
 
 def random_array(rng: np.random.Generator, data_type: str, shape: Sequence[int], scale: float = 4.0) -> Array:

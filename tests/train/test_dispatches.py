@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.train.dispatches import plans
+from tests.train.networks import LAYERS
 from webnn_wgpu import train
+from webnn_wgpu.kernels.templates import render
 
 
 @pytest.mark.parametrize("device", ["amd", "nvidia"])
@@ -19,3 +21,20 @@ def test_attention_is_two_kernels_backward() -> None:
     _, step = plans("amd", train.SGD())
     templates = [d.spec.template for d in step.dispatches]
     assert templates.count("attention_gradient") == 2 * templates.count("attention.tiled") == 8
+
+
+@pytest.mark.parametrize("device", ["amd", "lavapipe"])
+def test_products_multiply_by_the_derivative_of_gelu(device: str) -> None:
+    _, step = plans(device, train.SGD())
+    texts = [render(d.spec) for d in step.dispatches]
+    using = [d for d, text in zip(step.dispatches, texts, strict=True) if "gelu_slope(x" in text]
+    assert len(using) == LAYERS
+    assert {d.spec.template.partition(".")[0] for d in using} == {"matmul"}
+    assert not any("erf_f32" in text for text in texts)
+
+
+def test_software_adapters_compute_weights_and_the_gradient_of_scores_at_once() -> None:
+    _, step = plans("lavapipe", train.SGD())
+    templates = [d.spec.template for d in step.dispatches]
+    assert templates.count("weights_gradient") == LAYERS
+    assert templates.count("softmax") == 1  # that of the loss

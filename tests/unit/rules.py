@@ -122,7 +122,7 @@ class Example:
             case AnyNumber() | Number():
                 number: Any = pattern.value if isinstance(pattern, Number) else self.given[pattern.name]
                 if pattern is self.change.number:
-                    number = 1.02 * number + 0.02 if isfinite(number) else 0
+                    number = 1.02 * number + 0.03 if isfinite(number) else 0
                 dtype = np.float32 if like is None else self.sketch.type(like).numpy
                 array = number if isinstance(number, np.ndarray) else np.asarray(number, dtype)
                 if pattern is self.change.widened and like is not None:
@@ -156,7 +156,9 @@ class Example:
         return array.astype(self.change.data_type) if self.change.data_type and array.dtype.name in types else array
 
     def _applied(self, pattern: Apply) -> int | None:
-        first = next((p for p in pattern.operands if p is not None and not isinstance(p, (Number, AnyNumber))), None)
+        # A condition has a type of its own.
+        alike = pattern.operands[1:] if "where" in pattern.operator.names else pattern.operands
+        first = next((p for p in alike if p is not None and not isinstance(p, (Number, AnyNumber))), None)
         like = None if first is None else self.make(first)
         operands = [self.make(p, like) for p in pattern.operands]
         if self.change.parted is not None and pattern is self.change.parted[0]:

@@ -24,7 +24,7 @@ from ._row_documentation import Text, unary_documentation
 from ._rows import binary, lower_elementwise, to_type, unary
 from .elementwise import SIGNED
 from .gradients import activations as activations_gradients
-from .interfaces.bounds import EPSILON, EXACT, Bounds, ReferenceResults
+from .interfaces.bounds import EPSILON, EXACT, SMALLEST, Bounds, ReferenceResults
 from .interfaces.cost import PER_RESULT
 from .interfaces.documentation import PIECEWISE, SMOOTH, Method, Parameter
 from .interfaces.elementwise import ElementWise, in_pairs
@@ -146,7 +146,44 @@ _LINEAR = Bounds(tolerance=2, allowed=_linear_bounds)
 
 _ACTIVATION = Method(activation=True)
 
+
+def _slope_parts(x: Array) -> tuple[Any, Any]:
+    """Return the two terms of the derivative of gelu: the normal distribution, and x times its density."""
+    wide_x = np.clip(x.astype(np.float64), -40, 40)  # infinity times 0 is NaN
+    return 0.5 * _erfc(-wide_x / math.sqrt(2)), wide_x * np.exp(-0.5 * wide_x * wide_x) / math.sqrt(2 * math.pi)
+
+
+def _slope_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x = arrays[0]
+    assert x is not None
+    return [to_type(sum(_slope_parts(x)), out[0])]
+
+
+def _slope_bounds(found: ReferenceResults) -> list[Array]:
+    # The terms cancel around -0.75.
+    cumulated, rest = _slope_parts(found.operand())
+    return [np.nan_to_num(12 * EPSILON * (cumulated + np.abs(rest))) + 2 * SMALLEST]
+
+
+GELU_SLOPE = OpDef(
+    name="geluSlope",
+    operands=(Operand(name="input", data_types=("float32",)),),
+    infer=lambda call: (call.input(),),
+    reference=_slope_reference,
+    lower=lower_elementwise,
+    templates=(ELEMENTWISE,),
+    elementwise=ElementWise(lambda operands, out, attrs: formula("gelu_slope(x)")),
+    family=Family.ELEMENT_WISE,
+    without=("epilogue", "movement", "precision", "gradient"),
+    layout=BROADCAST,
+    cost=PER_RESULT,
+    bounds=Bounds(allowed=_slope_bounds, any_size=True),
+    internal=True,
+)
+"""The derivative of gelu, which only passes make."""
+
 OPS = (
+    GELU_SLOPE,
     OpDef(
         name="clamp",
         operands=(Operand(name="input"),),
