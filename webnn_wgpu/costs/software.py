@@ -149,8 +149,8 @@ class SoftwareRows(RowCosts):
 
     def parts(self, workgroups: int, items: int, lanes: int) -> int:
         """Return the parts that keep the processor busy, each long enough to be worth another dispatch."""
-        # A few workgroups keep it busy, and another call costs as much as some hundred loads of a vector of lanes.
-        return min(-(-8 // workgroups), items // (512 if lanes == 1 else 8 * 512))
+        # A few workgroups keep it busy, and another call takes 50 us: as long as nearly 2000 loads of a vector of lanes.
+        return min(-(-8 // workgroups), items // (2048 if lanes == 1 else 8 * 2048))
 
     def shared_columns(self, quads: int, length: int) -> None:
         """Return None: barriers cost more than is gained, and parts of rows are for several threads."""

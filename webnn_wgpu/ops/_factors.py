@@ -44,6 +44,11 @@ class Factor:
         return self.shape[-2 if self.transposed else -1]
 
     @property
+    def size_bytes(self) -> int:
+        """The size of all matrices."""
+        return math.prod(self.shape) * DATA_TYPES[self.data_type].size_bytes
+
+    @property
     def batch(self) -> tuple[int, ...]:
         """The leading dimensions."""
         return self.shape[:-2]
@@ -125,7 +130,7 @@ def row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) 
     if is_constant(low, factor.value):
         return packed(low, factor, Transposed())
     shape, strides = factor.shape, strides_of(factor.shape)
-    temp = Temp(key, math.prod(factor.shape) * DATA_TYPES[factor.data_type].size_bytes)
+    temp = Temp(key, factor.size_bytes)
     dims, steps = (*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2])
     calls.append(strided_call(factor.value, factor.data_type, 0, dims, steps, temp, low.target, f"{key} transposed"))
     return temp

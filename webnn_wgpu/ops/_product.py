@@ -15,26 +15,14 @@ from ..costs.tiles import BLOCK_TILES
 from ..kernels import select
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.packing import Chain, Columns, PanelTexture
-from ..kernels.spec import (
-    WIDE_WORDS,
-    Binding,
-    Grid,
-    Interval,
-    KernelCall,
-    KernelTemplate,
-    Temp,
-    Tiling,
-    Work,
-    grid_1d,
-    texel_element,
-)
+from ..kernels.spec import Binding, Grid, Interval, KernelCall, KernelTemplate, Temp, Tiling, Work, grid_1d, texel_element
 from ..kernels.tiles import rest_of, texture_uniforms, tile_uniforms
 from ..kernels.windows import strided_span
 from ._def import Lowering
 from ._factors import ColumnRange, Factor, columns_of, is_constant, packed, row_major, steps_of
 from ._partial_sums import TEMPLATES as PARTIAL_SUMS
 from ._partial_sums import PartialSums, most_parts, operands_fit
-from ._product_kernel import Addend, ProductKernel, Read, finish
+from ._product_kernel import Addend, ProductKernel, Read, factor_buffer, finish
 from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
 
 _OWN_PARAMS = {
@@ -152,7 +140,7 @@ def _longest_sum(low: Lowering, a: Factor, b: Factor, size: ProductSize, variant
     most = min(size.K, (low.target.costs.launches.most_iterations - 2000) * _STEPS_AT_ONCE[variant])
     for factor, lines in ((a, 1), (b, min(QUAD, size.N))):
         line_bytes = lines * DATA_TYPES[factor.data_type].size_bytes
-        if padded_bytes(math.prod(factor.shape) * DATA_TYPES[factor.data_type].size_bytes) > limit:
+        if padded_bytes(factor.size_bytes) > limit:
             most = min(most, spare // line_bytes)
     return max(1, most)
 
@@ -171,19 +159,18 @@ def _block_calls(
     into: Temp | None,
 ) -> list[KernelCall]:
     """Return the calls that compute a block of columns, in most cases all columns."""
-    own = replace(size, N=block.columns)
+    own, kernel, calls = replace(size, N=block.columns), ProductKernel(), list[KernelCall]()
     M, N, K = own.M, own.N, own.K
-    kernel, calls = ProductKernel(), list[KernelCall]()
     packing = _panel_texture(low, b, own, choice) if choice.variant == "subgroup" else None
     reason = choice.reason + (", b packed in a texture" if packing else "")
-    factor_bytes = [math.prod(f.shape) * DATA_TYPES[f.data_type].size_bytes for f in (a, b)]
-    parts_at_most = most_parts(low, own, factor_bytes) if block.whole else 1
+    parts_at_most = most_parts(low, own, [f.size_bytes for f in (a, b)]) if block.whole else 1
     turned_b = _reads_turned(low, choice, b, own, "b")
     turned = "a" * a.transposed + "b" * turned_b
     tile, parts = _tile(kernel, low, (a, b), own, choice, turned, texture=packing is not None, width=size.N, most=parts_at_most)
     # Neighboring invocations of the tiled kernel read neighboring elements of a transposed left factor, one each.
-    quad = choice.variant == "subgroup" if a.transposed else K % QUAD == 0
-    kernel.bind(_buffer(low, choice, "a", a, quad=quad), a.value)
+    in_subgroup = choice.variant == "subgroup"
+    quad = in_subgroup if a.transposed else K % QUAD == 0
+    kernel.bind(factor_buffer(low, "a", a.data_type, in_subgroup=in_subgroup, quad=quad), a.value)
     if packing:
         whole = replace(packing, transposed=b.transposed)
         part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
@@ -195,7 +182,8 @@ def _block_calls(
         # Each lane reads two neighboring quads at once if the tile has two for it, and rows have whole pairs of them.
         pairs = kernel.params.get("quads") == 2 and not turned_b and N % (2 * QUAD) == 0
         quad = (K if turned_b else N) % QUAD == 0
-        kernel.bind_weights(_buffer(low, choice, "b", b, quad=quad, pairs=pairs), operand, b.zero_point)
+        binding = factor_buffer(low, "b", b.data_type, in_subgroup=in_subgroup, quad=quad, pairs=pairs)
+        kernel.bind_weights(binding, operand, b.zero_point)
     tiles = tile_uniforms(replace(own, matrices=own.matrices * (parts.count if parts else 1)), *tile)
     kernel.uniforms(M=M, N=N, K=K, **tiles)
     if packing:
@@ -227,22 +215,6 @@ def _block_calls(
     return [*calls, replace(call, tiling=tiling)]
 
 
-def _buffer(low: Lowering, choice: Choice, name: str, factor: Factor, *, quad: bool, pairs: bool = False) -> Binding:
-    """Return the binding of a factor that is in a buffer.
-
-    Args:
-        low: the node.
-        choice: the variant.
-        name: the name of the binding.
-        factor: the factor.
-        quad: whether the kernel reads it in quads.
-        pairs: whether it may read two quads at once.
-    """
-    wide = choice.variant == "subgroup" and low.target.costs.products.subgroup.wide_words and WIDE_WORDS in low.caps.features
-    words = 0 if not wide or not quad or factor.data_type != "float32" else 4 if pairs else 2
-    return Binding(name=name, access="read", element=factor.data_type, quad=quad, words=words)
-
-
 def _reads_turned(low: Lowering, choice: Choice, factor: Factor, size: ProductSize, side: str) -> bool:
     """Return whether the kernel reads a transposed factor as it is stored, instead of a copy.
 
@@ -256,7 +228,7 @@ def _reads_turned(low: Lowering, choice: Choice, factor: Factor, size: ProductSi
             return False
         if side == "a" and _subgroup_tile(low, size, choice, texture=False)[0] % QUAD:
             return False
-    return operands_fit(low, [math.prod(factor.shape) * DATA_TYPES[factor.data_type].size_bytes])
+    return operands_fit(low, [factor.size_bytes])
 
 
 def _tile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..kernels.spec import Binding, Grid, KernelCall, KernelTemplate, Operand, Temp, UniformType, Work
+from ..kernels.spec import WIDE_WORDS, Binding, Grid, KernelCall, KernelTemplate, Operand, Temp, UniformType, Work
 from ..kernels.terms import OPAQUE_ZERO
 from ._def import Lowering
 
@@ -70,6 +70,22 @@ class ProductKernel:
             reason=reason,
             work=work,
         )
+
+
+def factor_buffer(low: Lowering, name: str, data_type: str, *, in_subgroup: bool, quad: bool, pairs: bool = False) -> Binding:
+    """Return the binding of a factor of products that a kernel reads from a buffer.
+
+    Args:
+        low: the node.
+        name: the name of the binding.
+        data_type: the data type of the factor.
+        in_subgroup: whether the kernel works in the registers of a subgroup, and may read words of 64 bits.
+        quad: whether the kernel reads it in quads.
+        pairs: whether it may read two quads at once.
+    """
+    wide = in_subgroup and low.target.costs.products.subgroup.wide_words and WIDE_WORDS in low.caps.features
+    words = 0 if not wide or not quad or data_type != "float32" else 4 if pairs else 2
+    return Binding(name=name, access="read", element=data_type, quad=quad, words=words)
 
 
 def finish(

@@ -33,7 +33,7 @@ from ._attention_operands import (
     window_of,
 )
 from ._def import Lowering, OpCall, OpDef, Operand
-from ._product_kernel import ProductKernel
+from ._product_kernel import ProductKernel, factor_buffer
 from ._rows import to_type
 from ._shapes import broadcast_strides
 from .gradients import attention as attention_gradients
@@ -121,10 +121,9 @@ class _Lowering:
         units = parts * tiles * self.k.heads * self.q.batch
         kernel = ProductKernel()
         for index, (name, heads) in enumerate((("query", self.q), ("key", self.k), ("value", self.v))):
-            kernel.bind(
-                Binding(name=name, access="read", element=self.low.input(index).data_type, quad=self.in_quads),
-                self.low.value(index),
-            )
+            in_subgroup, element = plan.variant in _IN_SUBGROUPS, self.low.input(index).data_type
+            binding = factor_buffer(self.low, name, element, in_subgroup=in_subgroup, quad=self.in_quads)
+            kernel.bind(binding, self.low.value(index))
             x = name[0]
             kernel.uniforms(**dict(zip((f"{x}_batch", f"{x}_head", f"{x}_row"), heads.strides, strict=True)))
         kernel.uniforms(units=units, parts=parts, tiles=tiles, part_keys=plan.part_keys, rows=self.rows, heads=self.k.heads)
