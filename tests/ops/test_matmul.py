@@ -382,6 +382,48 @@ def test_subgroups_read_words_of_64_bits(
     np.testing.assert_array_equal(actual["0"], interpret(graph, dict(zip("01", inputs, strict=True)))["0"])
 
 
+@pytest.mark.parametrize("diagonal", [-9, 0, 7, 200])
+@pytest.mark.parametrize(
+    ("sizes", "turned", "triangle", "batch"),
+    [
+        ((70, 60, 136), "", "left", 3),
+        ((72, 60, 41), "a", "left", 3),
+        ((72, 60, 136), "ab", "left", 3),
+        ((70, 63, 136), "", "left", 3),  # sums of steps that are no quads skip none
+        ((70, 60, 136), "", "left", 1),
+        ((71, 60, 136), "a", "left", 3),  # a copy of the left factor has the other triangle
+        ((70, 60, 136), "b", "result", 3),
+        ((70, 7, 136), "", "result", 3),
+    ],
+)
+def test_products_skip_what_lies_past_a_diagonal(
+    device: Device, sizes: Sequence[int], turned: str, triangle: str, batch: int, diagonal: int
+) -> None:
+    M, K, N = sizes
+    rng = np.random.default_rng(16)
+    shapes = swap((3, M, K), "a" in turned), swap((batch, K, N), "b" in turned)
+    a, b = (whole_numbers(rng, "float32", *shape) for shape in shapes)
+    if triangle == "left":
+        a = np.tril(a, diagonal)
+    attrs = {"a_transpose": "a" in turned, "b_transpose": "b" in turned}
+    graph = op_graph("transposedMatmul", [a, b], {**attrs, "triangle": triangle, "diagonal": diagonal})
+    plan = make_plan(graph, device.target)
+    skips = K % 4 == 0 and batch > 1 and ("a" not in turned or M % 4 == 0) and "subgroup" in device.caps.features
+    assert (
+        plan.dispatches[-1].spec.template != "matmul.subgroup" or plan.dispatches[-1].spec.param("triangle") == triangle * skips
+    )
+    found = run_graph(device, graph, {"0": a, "1": b})["0"]
+    wanted = interpret(graph, {"0": a, "1": b})["0"]
+    if triangle == "left":
+        np.testing.assert_array_equal(found, wanted)
+        return
+    np.testing.assert_array_equal(np.tril(found, diagonal), np.tril(wanted, diagonal))
+    above = found != np.tril(found, diagonal)
+    np.testing.assert_array_equal(found[above], wanted[above])
+    # Whole tiles are skipped.
+    assert (np.array_equal(found, wanted) != skips) or diagonal == 200 or N <= 64
+
+
 def test_transposed_rows_beside_a_constant_are_copied(device: Device) -> None:
     rng = np.random.default_rng(14)
     inputs = [whole_numbers(rng, "float32", *shape) for shape in ((20, 8), (20, 12))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
@@ -26,7 +27,7 @@ from ._product_kernel import Addend, ProductKernel, Read, factor_buffer, finish
 from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
 
 _OWN_PARAMS = {
-    "subgroup": ("lanes", "rows", "quads", "b_texture", "rest", "turned"),
+    "subgroup": ("lanes", "rows", "quads", "b_texture", "rest", "turned", "triangle"),
     "tiled": ("tile", "parted", "rest", "turned"),
     "gemv": ("tile", "ahead", "subgroups"),
     "plain": ("rows",),
@@ -58,6 +59,18 @@ class _Steps:
     b: tuple[int, ...]
 
 
+class Triangle(NamedTuple):
+    """The elements of matrices that do not count: those whose column exceeds their row by more than `diagonal`.
+
+    Attributes:
+        of: "left" for the left factor as it is stored, where they are 0, or "result", where nobody reads them.
+        diagonal: the largest distance of elements that count.
+    """
+
+    of: str
+    diagonal: int
+
+
 def product_calls(
     low: Lowering,
     a: Factor,
@@ -67,6 +80,7 @@ def product_calls(
     addend: Addend | None = None,
     read: Read | None = None,
     into: Temp | None = None,
+    triangle: Triangle | None = None,
 ) -> list[KernelCall]:
     """Return the kernel calls that compute `alpha` a b + addend, with the epilogue of `low`.
 
@@ -78,6 +92,7 @@ def product_calls(
         addend: the addend, or None. Without `read`, it requires factors without leading dimensions.
         read: returns how the kernel addresses the addend and the epilogue's operands. None derives that from their shapes.
         into: scratch memory for a float32 result without an epilogue, or None for the node's result.
+        triangle: the elements that the kernel may skip, or None.
 
     Raises:
         OperationError: the device cannot run the forced variant.
@@ -95,11 +110,12 @@ def product_calls(
     # Beside a constant, which a texture holds, the subgroup kernel reads rows.
     beside_constant = choice.variant == "subgroup" and is_constant(low, b.value)
     if flattened or beside_constant or not _reads_turned(low, choice, a, size, "a"):
+        triangle = None if a.transposed or flattened else triangle
         a = replace(a, value=row_major(low, a, "a", calls), transposed=False, shape=(*a.batch, a.rows, a.columns))
     width = _block_width(low, b, size, choice)
     for first in range(0, size.N, width):
         block = ColumnRange(first, min(size.N, first + width), size.N)
-        calls += _block_calls(low, a, b, size, batch, choice, block, alpha, addend, read, into)
+        calls += _block_calls(low, a, b, size, batch, choice, block, alpha, addend, read, into, triangle)
     return calls
 
 
@@ -157,6 +173,7 @@ def _block_calls(
     addend: Addend | None,
     read: Read,
     into: Temp | None,
+    triangle: Triangle | None,
 ) -> list[KernelCall]:
     """Return the calls that compute a block of columns, in most cases all columns."""
     own, kernel, calls = replace(size, N=block.columns), ProductKernel(), list[KernelCall]()
@@ -166,7 +183,18 @@ def _block_calls(
     parts_at_most = most_parts(low, own, [f.size_bytes for f in (a, b)]) if block.whole else 1
     turned_b = _reads_turned(low, choice, b, own, "b")
     turned = "a" * a.transposed + "b" * turned_b
-    tile, parts = _tile(kernel, low, (a, b), own, choice, turned, texture=packing is not None, width=size.N, most=parts_at_most)
+    tile, parts = _tile(
+        kernel,
+        low,
+        (a, b),
+        own,
+        choice,
+        turned,
+        triangle if packing is None and block.whole else None,
+        texture=packing is not None,
+        width=size.N,
+        most=parts_at_most,
+    )
     # Neighboring invocations of the tiled kernel read neighboring elements of a transposed left factor, one each.
     in_subgroup = choice.variant == "subgroup"
     quad = in_subgroup if a.transposed else K % QUAD == 0
@@ -238,6 +266,7 @@ def _tile(
     size: ProductSize,
     choice: Choice,
     turned: str,
+    triangle: Triangle | None,
     *,
     texture: bool,
     width: int,
@@ -252,6 +281,7 @@ def _tile(
         size: the sizes of the product.
         choice: the variant, with a tile if the choice names one.
         turned: the factors, "a" and "b", that the kernel reads as they are stored: transposed.
+        triangle: the elements that the kernel may skip, or None.
         texture: whether the right factor is in a texture.
         width: columns of the result, of which the product may be a block.
         most: how many parts there may be.
@@ -261,7 +291,10 @@ def _tile(
         rows, quads = _subgroup_tile(low, size, choice, texture=texture)
         lanes = low.caps.subgroup_size
         kernel.params |= {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": texture, "rest": rest_of(size.K, quads)}
-        kernel.params["turned"] = turned
+        kernel.params |= {"turned": turned, "triangle": ""}
+        if triangle and size.K % QUAD == 0:
+            kernel.params["triangle"] = triangle.of
+            kernel.uniform("diagonal", triangle.diagonal % 2**32)
         kernel.features.append("subgroup")
         return (rows, int(lanes * quads * QUAD)), None
     if choice.variant == "tiled":

@@ -14,7 +14,7 @@ from ..kernels.spec import KernelCall
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._factors import Factor
-from ._product import TEMPLATES, product_calls
+from ._product import TEMPLATES, Triangle, product_calls
 from ._rows import to_type, wide
 from ._shapes import broadcast
 from .gradients import products as products_gradients
@@ -125,7 +125,9 @@ def _reference_transposed(arrays: Sequence[Array | None], attrs: Attrs, out: tup
 
 
 def _lower_transposed(low: Lowering) -> list[KernelCall]:
-    return product_calls(low, *(Factor.of(low, i, low.attrs[name]) for i, name in enumerate(_TURNED)))
+    factors = [Factor.of(low, i, low.attrs[name]) for i, name in enumerate(_TURNED)]
+    triangle = Triangle(low.attrs["triangle"], low.attrs["diagonal"]) if low.attrs["triangle"] else None
+    return product_calls(low, *factors, triangle=triangle)
 
 
 def _length(attrs: Attrs, a: Sequence[int]) -> int:
@@ -147,7 +149,11 @@ TRANSPOSED_MATMUL = OpDef(
     infer=_infer_transposed,
     reference=_reference_transposed,
     lower=_lower_transposed,
-    attrs=tuple(Attr(name, "bool", False) for name in _TURNED),
+    attrs=(
+        *(Attr(name, "bool", False) for name in _TURNED),
+        Attr("triangle", "enum", "", ("", "left", "result")),
+        Attr("diagonal", "int", 0),
+    ),
     templates=TEMPLATES,
     family=Family.PRODUCT,
     without=("elementwise", "movement", "layout", "gradient"),
@@ -157,6 +163,10 @@ TRANSPOSED_MATMUL = OpDef(
     bounds=sums(_terms_transposed),
     internal=True,
 )
-"""The matrix product over the last two dimensions of factors that are stored transposed, which only passes make."""
+"""The matrix product over the last two dimensions of factors that are stored transposed, which only passes make.
+
+With a `triangle`, elements whose column exceeds their row by more than `diagonal` are 0 in the left factor as it is stored, or
+may be 0 instead of the product in the result. Kernels may skip them.
+"""
 
 OPS = (MATMUL, TRANSPOSED_MATMUL)

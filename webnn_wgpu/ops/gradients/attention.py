@@ -75,13 +75,46 @@ def _all_see(attrs: Attrs, queries: int, keys: int) -> bool:
     return all(max(0, start) <= min(keys - 1, end) for start, end in zip(starts, ends, strict=True))
 
 
+def _product(
+    a: GradientTerm, b: GradientTerm, turned: str = "", triangle: str = "", diagonal: int | None = None
+) -> GradientTerm:
+    """Return the product of matrices.
+
+    Args:
+        a: the left factor.
+        b: the right factor.
+        turned: the factors, "a" and "b", that are transposed.
+        triangle: whose elements do not count past a diagonal: those of the "left" factor or of the "result".
+        diagonal: that diagonal, which only passes may name. None for none.
+    """
+    if diagonal is not None:
+        options = {"a_transpose": "a" in turned, "b_transpose": "b" in turned}
+        return a.apply("transposedMatmul", b, **options, triangle=triangle, diagonal=diagonal)
+    a, b = (term.permuted(_SWAPPED) if name in turned else term for name, term in (("a", a), ("b", b)))
+    return a.apply("matmul", b)
+
+
+def _last_seen(attrs: Attrs) -> int | None:
+    """Return by how much the position of a key may exceed that of a query at most, or None for any distance."""
+    right = 0 if attrs["causal"] else attrs["right"]
+    return None if right is None else right + attrs["offset"]
+
+
 def _scores(
-    call: GradientCall, q: GradientTerm, k: GradientTerm, mask: GradientTerm | None, length: GradientTerm | None
+    call: GradientCall,
+    q: GradientTerm,
+    k: GradientTerm,
+    mask: GradientTerm | None,
+    length: GradientTerm | None,
+    diagonal: int | None = None,
 ) -> tuple[GradientTerm, GradientTerm, GradientTerm | None]:
-    """Return the scores before the mask, the scores with what a mask adds, and which of them are seen, or None for all."""
+    """Return the scores before the mask, the scores with what a mask adds, and which of them are seen, or None for all.
+
+    Scores past the diagonal may be 0.
+    """
     attrs = call.attrs
     heads, groups = attrs["heads"], attrs["kv_heads"]
-    capped = attrs["scale"] * q.apply("matmul", k.permuted(_SWAPPED))
+    capped = attrs["scale"] * _product(q, k, "b", "result", diagonal)
     if cap := attrs["softcap"]:
         capped = cap * (1 / cap * capped).apply("tanh")
     scores, seen = capped, _window(call, length, q.shape[3], k.shape[3])
@@ -169,9 +202,10 @@ def composed_attention_gradient(
     heads, groups = attrs["heads"], attrs["kv_heads"]
     q, g = (_split(term, heads, groups) for term in (query, gradient))
     k, v = (_split(term, groups, groups) for term in (key, value))
-    of_weights = g.apply("matmul", v.permuted(_SWAPPED))
+    diagonal = _last_seen(attrs) if internal and length is None else None
+    of_weights = _product(g, v, "b", "result", diagonal)
     if internal:
-        capped, scores, seen = _scores(call, q, k, mask, length)
+        capped, scores, seen = _scores(call, q, k, mask, length, diagonal)
         weights, of_scores = call.writer.add("weightsGradient", (scores, of_weights, seen), {"scale": attrs["scale"]})
     else:
         capped, weights = _weights(call, q, k, mask, length)
@@ -180,9 +214,10 @@ def composed_attention_gradient(
         of_scores = attrs["scale"] * (weights * (of_weights - common))
     if cap := attrs["softcap"]:
         of_scores = of_scores * (1 - (1 / cap * capped).square())
+    # Weights and gradients of scores are 0 past the diagonal.
     found = (
-        of_scores.apply("matmul", k),
-        *(x.permuted(_SWAPPED).apply("matmul", y) for x, y in ((of_scores, q), (weights, g))),
+        _product(of_scores, k, "", "left", diagonal),
+        *(_product(x, y, "a", "left", diagonal) for x, y in ((of_scores, q), (weights, g))),
     )
     return [_merged(term, like) for term, like in zip(found, (query, key, value), strict=True)]
 
