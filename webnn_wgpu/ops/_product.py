@@ -63,7 +63,7 @@ class Triangle(NamedTuple):
     """The elements of matrices that do not count: those whose column exceeds their row by more than `diagonal`.
 
     Attributes:
-        of: "left" for the left factor as it is stored, where they are 0, or "result", where nobody reads them.
+        of: "left" for zeros of the left factor as it is stored, or "result" for elements without readers.
         diagonal: the largest distance of elements that count.
     """
 

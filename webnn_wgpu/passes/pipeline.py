@@ -180,7 +180,7 @@ PASSES = (
     Pass(
         name="recognize_gelu",
         run=gelu.recognize_gelu,
-        reason="one formula replaces five, or the fourteen of its derivative, and loses no digits below zero",
+        reason="one formula replaces five, or the thirteen of its derivative, and loses no digits below zero",
         exact=False,
         rules=gelu.RULES,
     ),

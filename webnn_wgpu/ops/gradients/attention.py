@@ -84,8 +84,8 @@ def _product(
         a: the left factor.
         b: the right factor.
         turned: the factors, "a" and "b", that are transposed.
-        triangle: whose elements do not count past a diagonal: those of the "left" factor or of the "result".
-        diagonal: that diagonal, which only passes may name. None for none.
+        triangle: the matrices whose elements past a diagonal do not count: "left" factors or the "result".
+        diagonal: the diagonal, for passes alone. None for none.
     """
     if diagonal is not None:
         options = {"a_transpose": "a" in turned, "b_transpose": "b" in turned}
@@ -108,7 +108,7 @@ def _scores(
     length: GradientTerm | None,
     diagonal: int | None = None,
 ) -> tuple[GradientTerm, GradientTerm, GradientTerm | None]:
-    """Return the scores before the mask, the scores with what a mask adds, and which of them are seen, or None for all.
+    """Return the scores before the mask, the scores with the addend of a mask, and a mask of the seen ones, or None for all.
 
     Scores past the diagonal may be 0.
     """
