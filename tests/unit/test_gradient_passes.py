@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from tests.unit.plans import caps_of
 from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.ops.column_sums import MOST_TENSORS
+from webnn_wgpu.passes import run_passes
 from webnn_wgpu.passes.fuse import fuse_elementwise, fuse_epilogues
 from webnn_wgpu.passes.residuals import add_to_gradients
 from webnn_wgpu.passes.sums import merge_sums
@@ -188,3 +190,39 @@ def test_chains_that_others_need_or_that_products_end_with_stay() -> None:
         after = verify(fuse_epilogues(graph, GPU))
         assert len(after.nodes) == kernels, draw.__name__
         assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+
+
+# Functions and kernels of gradients -----------------------------------------------------------------------------------
+
+
+def test_the_gradient_of_gelu_is_a_product_with_its_derivative() -> None:
+    s = Sketch()
+    x = s.input(ROWS)
+    one = s.constant(np.float32(-1))
+    below = s.apply("lesser", x, one)
+    half = s.apply("linear", s.apply("erf", s.apply("linear", x, alpha=math.sqrt(0.5), beta=-0.0)), alpha=1.0, beta=1.0)
+    quotient = s.apply("div", gelu := s.apply("gelu", x), s.apply("where", below, x, one))
+    cumulated = s.apply("where", below, quotient, s.apply("linear", half, alpha=0.5, beta=-0.0))
+    gauss = s.apply("exp", s.apply("linear", s.apply("mul", x, x), alpha=-0.5, beta=-0.0))
+    density = s.apply("linear", gauss, alpha=1 / math.sqrt(2 * math.pi), beta=-0.0)
+    slope = s.apply("add", cumulated, s.apply("mul", x, density))
+    graph = s.graph(gelu, s.apply("mul", s.input(ROWS), slope))
+    for target in (GPU, SOFTWARE):
+        after = verify(run_passes(graph, target)[0])
+        assert bodies(after) == [["gelu"], ["geluSlope", "mul"]]
+        for found, wanted in zip(interpret(after, s.feeds).values(), interpret(graph, s.feeds).values(), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_software_adapters_compute_gradients_of_attention_by_products() -> None:
+    s = Sketch()
+    given = [s.input(np.random.default_rng(i).standard_normal((2, 24, 32)).astype(np.float32)) for i in range(4)]
+    options = {"heads": 4, "kv_heads": 4, "scale": 0.35, "causal": True, "offset": 0}
+    outputs = s.apply_all("x.attention_gradient", [*given, None, None], **options)
+    graph = s.graph(*outputs)
+    after = verify(run_passes(graph, SOFTWARE)[0])
+    assert names(after).count("weightsGradient") == 1
+    assert "softmax" not in names(after)
+    assert [node.op for node in run_passes(graph, GPU)[0].nodes] == ["x.attention_gradient"]
+    for found, wanted in zip(interpret(after, s.feeds).values(), interpret(graph, s.feeds).values(), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
