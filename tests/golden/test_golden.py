@@ -45,9 +45,9 @@ EACH_RECORD = [pytest.param(name, marks=() if name == SOON else pytest.mark.slow
 
 
 @cache
-def planned_soon(model: str) -> tuple[dict[str, Any], frozenset[str]]:
+def planned_soon(model: str, device: str = SOON) -> tuple[dict[str, Any], frozenset[str]]:
     """Return the golden plans of a model for the record of `make test-quick`, and the operators in them. Several tests look."""
-    context, planning = planning_context(record(SOON))
+    context, planning = planning_context(record(device))
     plan_model(context, model, graphs())
     nodes = [node for plan in planning.plans if not isinstance(plan, Exception) for node in plan.graph.nodes]
     bodies = [node.attrs["body"].nodes for node in nodes if "body" in node.attrs]
@@ -101,6 +101,8 @@ def test_every_pattern_is_planned_and_internal_operators_occur() -> None:
         assert len(dumped["plans"]) == len(patterns.graphs()[model]), model
         assert not [plan for plan in dumped["plans"] if "error" in plan], model
         found |= operators
+    # Software adapters alone compute gradients of attention by products.
+    found |= planned_soon("pattern/gradient_passes.software_adapters_compute_gradients_of_attention_by_products", "lavapipe")[1]
     assert found >= set(INTERNAL)
 
 
