@@ -45,6 +45,14 @@ def test_what_is_measured_is_kept_and_shown(model: Path, tmp_path: Path) -> None
     assert call("--show", file).stdout.partition("\n")[2] == written.partition("\n")[2]
 
 
+def test_progress_without_a_terminal_is_a_line_for_each_operator(model: Path) -> None:
+    lines = [line for line in call(model, "-f", "N=2").stderr.splitlines() if line.startswith("Measuring ")]
+    counts = [line.split()[1] for line in lines]
+    assert len(set(lines)) == len(lines)
+    total = int(counts[0].partition("/")[2])
+    assert counts[: total + 1] == [f"{done}/{total}" for done in range(total + 1)]
+
+
 def test_a_file_beside_the_model(model: Path, tmp_path: Path) -> None:
     beside = tmp_path / "mlp.tuning.json"
     written = call(model, "-f", "N=2", "-o", beside).stdout

@@ -58,7 +58,7 @@ def test_reasons_tell_of_it(context):
     builder = wn.MLGraphBuilder(context)
     graph = builder.build(heads(builder, ["none", "relu6"]))
     reasons = [d.reason for d in graph.plan.dispatches if d.label.startswith("matmul")]
-    assert sum("shares a kernel that clamps" in r for r in reasons) == 1
+    assert sum("shares its kernel with operators that clamp" in r for r in reasons) == 1
 
 
 def test_not_a_number_stays_one(context):
@@ -156,7 +156,7 @@ def test_a_product_that_is_soon_done_is_computed_in_the_tiles_of_others(context,
     graph, dispatches, x, expected = products(context, widths, rows)
     if context.device.adapter.info["adapter_type"] == "CPU" and "subgroup" in context.device.features:
         assert quads_of(dispatches) == shared
-        moved = ["suits others better" in d.reason for d in dispatches]
+        moved = ["operators that its tiles suit better" in d.reason for d in dispatches]
         assert moved == [n == 32 and shared == [2, 2] for n in widths]
     results = context.compute(graph, {"x": x})
     for i, y in enumerate(expected):
@@ -173,7 +173,7 @@ def test_tiles_that_were_measured_are_kept(context):
     chosen = [name for key, name in tuning.choices.items() if key.startswith("matmul")]
     found = [d for d in again.plan.dispatches if d.spec.template.startswith("matmul")]
     assert len(chosen) == len(found) == len(dispatches)
-    assert not any("suits others better" in d.reason for d in found)
+    assert not any("operators that its tiles suit better" in d.reason for d in found)
 
 
 @pytest.mark.parametrize("width", [32, 7], ids=["quads", "elements"])

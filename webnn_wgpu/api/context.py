@@ -422,6 +422,8 @@ class MLContext(Tensors, Interop, Textures, Recovery):
     def destroy(self) -> None:
         """Lose the context: `lost` settles, and all its graphs and tensors are destroyed. Further calls have no effect.
 
+        Your own device and wrapped buffers remain.
+
         Spec: https://www.w3.org/TR/webnn/#dom-mlcontext-destroy
         """
         self._lose("destroy() was called")

@@ -320,7 +320,8 @@ def gpu_time(record: Mapping[str, Any]) -> str:
     gpu, wall = record["gpu_ms"], record["wall_ms"]["p50"]
     if gpu is None:
         return f"not measured: {record['gpu_note']}"
-    return f"{gpu:.3f} ms a run, {gpu / wall:.0%} of the wall time's median, by the device's timestamps"
+    share = f"{gpu / wall:.0%} of the wall time's median"
+    return f"{gpu:.3f} ms a run, {share}, by the device's timestamps in separate runs with a pass per kernel"
 
 
 def compare(first: Path, second: Path) -> None:

@@ -1,4 +1,4 @@
-"""Bars that show how far the loading of a model is."""
+"""Bars and lines that show how far the loading or the measurement of a model is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+import click
 from rich import progress
 from rich.console import Console
 
@@ -58,6 +59,20 @@ def progress_bar(title: str = "Compiling kernels") -> Generator[Progress | None]
             bar.update(task, completed=done, total=total, description=doing, count=count, what=upcoming)
 
         yield update
+
+
+def progress_lines() -> Progress:
+    """Return a callback that writes a line to stderr for each new step. Logs of work of minutes then show how far it is."""
+    written = ""
+
+    def update(done: int, total: int, what: str) -> None:
+        nonlocal written
+        line = " ".join(filter(None, described(done, total, what)))
+        if line != written:
+            click.echo(line, err=True)
+            written = line
+
+    return update
 
 
 def loading(path: Path) -> AbstractContextManager[Progress | None]:

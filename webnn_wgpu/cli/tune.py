@@ -22,7 +22,7 @@ from .models import (
     values,
     written_file,
 )
-from .progress import loading, progress_bar
+from .progress import loading, progress_bar, progress_lines
 from .text import result_console, write_section
 
 
@@ -41,6 +41,8 @@ def tune(model: Path | None, output: Path | None, show: bool, fallback: Any, dev
     """Measure the kernel variants for the operators of MODEL, and keep which are the fastest.
 
     Graphs that are built from then on use them. With --show, MODEL may be a file of measurements.
+
+    Each variant of each operator is compiled and timed, which takes minutes. An interrupted command keeps nothing.
     """
     if show:
         with open_context(device) as context:
@@ -54,7 +56,7 @@ def tune(model: Path | None, output: Path | None, show: bool, fallback: Any, dev
         with loading(model) as progress:
             loaded = load_model(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
         with loaded, progress_bar("Measuring") as progress:
-            found = loaded.tune(given.feeds(loaded.inputs), save=False, progress=progress)
+            found = loaded.tune(given.feeds(loaded.inputs), save=False, progress=progress or progress_lines())
         if output is not None:
             found.save(output)
         file = output or keep(found, context.caps)

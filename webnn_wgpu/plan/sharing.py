@@ -86,7 +86,7 @@ def _clamped(call: KernelCall) -> KernelCall | None:
         uniforms=(*fields, *_FIELDS, *hidden),
     )
     uniforms = (*values, low, math.inf, *[0] * len(hidden))
-    return replace(call, spec=spec, uniforms=uniforms, reason=_reason(call, "clamps"))
+    return replace(call, spec=spec, uniforms=uniforms, reason=_reason(call, "clamp"))
 
 
 def _adding(call: KernelCall) -> KernelCall | None:
@@ -125,7 +125,7 @@ def _adding(call: KernelCall) -> KernelCall | None:
     values[_HIDDEN] = 0
     params |= {"expression": expression, "extra_reads": (*reads, "switched")}
     spec = replace(spec, params=tuple(params.items()), bindings=bindings, uniforms=tuple(values))
-    return replace(call, spec=spec, operands=operands, uniforms=tuple(values.values()), reason=_reason(call, "may add"))
+    return replace(call, spec=spec, operands=operands, uniforms=tuple(values.values()), reason=_reason(call, "add a tensor"))
 
 
 def _with_addend(call: KernelCall) -> KernelCall | None:
@@ -141,7 +141,7 @@ def _with_addend(call: KernelCall) -> KernelCall | None:
         return None
     bindings = tuple(replace(b, name="c") if b.name == "extra0" else b for b in spec.bindings)
     params |= {"c_read": "columns", "expression": None, "extra_reads": ()}
-    reason = _reason(call, "adds a vector")
+    reason = _reason(call, "add a vector")
     return replace(call, spec=replace(spec, params=tuple(params.items()), bindings=bindings), reason=reason)
 
 
@@ -160,7 +160,7 @@ def _in_fewer_tiles(calls: Sequence[KernelCall], target: Target) -> list[KernelC
             for i, call in zip(moved, changed, strict=True):
                 found[i] = call
     return [
-        call if new is call else replace(new, reason=_reason(call, "suits others better"))
+        call if new is call else replace(new, reason=_reason(call, "its tiles suit better"))
         for call, new in zip(calls, found, strict=True)
     ]
 
@@ -216,4 +216,4 @@ def _sum_at_end(expression: Expression) -> tuple[str, str] | None:
 
 
 def _reason(call: KernelCall, what: str) -> str:
-    return "; ".join(filter(None, (call.reason, f"shares a kernel that {what}")))
+    return "; ".join(filter(None, (call.reason, f"shares its kernel with operators that {what}")))
