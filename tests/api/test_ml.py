@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,12 @@ chosen: list[str] = []
 
 @pytest.fixture
 def adapters(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a function that sets which adapters the machine has."""
+    """Return a function that sets which adapters the machine has. Their devices are of the kind of the adapter."""
     chosen.clear()
+    real = device_module.caps_of
+    monkeypatch.setattr(
+        device_module, "caps_of", lambda gpu: replace(real(gpu), adapter_type=chosen[-1].partition("/")[0])
+    )
 
     def have(*kinds: str) -> None:
         found = [FakeAdapter(kind) for kind in kinds]
@@ -67,7 +72,6 @@ def adapters(monkeypatch: pytest.MonkeyPatch) -> Any:
         ({"device_type": "cpu", "accelerated": False, "power_preference": "high-performance"}, "CPU"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:no hardware adapter was found")
 def test_which_adapter_is_taken(adapters: Any, options: dict[str, Any], expected: str) -> None:
     adapters("CPU", "IntegratedGPU", "DiscreteGPU")
     with wn.ml.create_context(**options):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import webnn_wgpu as wn
+from tests.ops.products import in_tiles
 from webnn_wgpu import debug
 from webnn_wgpu.kernels.templates import shader_root
 
@@ -39,9 +40,10 @@ def line_of(source: str, text: str) -> int:
 
 @pytest.fixture(scope="module")
 def product(context: wn.MLContext) -> Any:
-    """A graph whose one kernel is the tiled matmul, over workgroup memory."""
+    """A graph whose one kernel is the tiled matmul, over workgroup memory, in the same tile on all devices."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WEBNN_WGPU_FORCE", "matmul=tiled")
+        in_tiles(patch, (32, 32))
         b = wn.MLGraphBuilder(context)
         x, w = (b.input(n, {"dataType": "float32", "shape": s}) for n, s in (("x", [17, 40]), ("w", [40, 24])))
         with b.build({"y": b.matmul(x, w, label="product")}) as graph:

@@ -99,6 +99,7 @@ def test_languages_have_suffixes_of_files(language: str, suffix: str) -> None:
 
 def test_the_command_that_installs_naga_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(naga, "node_program", lambda: tmp_path / "node")
     with pytest.raises(NotSupportedError, match=r"npm package naga-wasm@.* -m webnn_wgpu\.debug\.translation`, which installs"):
         debug.translate(HALVE, "hlsl")
     monkeypatch.setattr(naga, "node_program", lambda: None)

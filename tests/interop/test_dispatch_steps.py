@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,18 @@ def test_a_run_that_is_given_up(own: wn.MLContext) -> None:
     graph.destroy()
     with pytest.raises(wn.InvalidStateError, match="dispatch_steps: the graph was destroyed"):
         next(steps)
+
+
+def test_a_closed_iterator_ends_its_run_though_its_variables_live_on(own: wn.MLContext) -> None:
+    graph, (x, y) = network(own), pair(own)
+    steps = own.dispatch_steps(graph, {"x": x}, {"y": y})
+    next(steps)
+    assert isinstance(steps, Generator)
+    frame = steps.gi_frame  # as a debugger has it
+    steps.close()
+    own.dispatch(graph, {"x": x}, {"y": y})
+    np.testing.assert_allclose(own.read_tensor(y), expected(), rtol=1e-5)
+    assert frame is not None
 
 
 def test_wrong_calls_are_refused_at_once(own: wn.MLContext, reference: wn.MLContext) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -75,10 +77,33 @@ def test_drivers_have_own_symbols_beside_another_llvm(exports: bool, plain: bool
     assert done.stdout.splitlines()[-1] == f"[0.0, 2.0] {exports and plain}"
 
 
-def test_a_process_without_another_llvm_exports_none() -> None:
-    command = [
-        sys.executable,
-        "-c",
-        "from webnn_wgpu.runtime.driver_symbols import *; print(exports_llvm(), has_plain_allocator())",
-    ]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == ["False", "True"]
+PYTHONS = [sys.executable, *(p for p in ("/usr/bin/python3",) if Path(p).exists())]
+"""This Python, and that of the system, which Debian and Ubuntu link to fixed addresses."""
+
+
+def symbols_of(python: str, preloaded: str = "") -> list[str]:
+    """Return what a Python finds about its symbols. The module needs nothing that is not installed with every Python."""
+    program = f"import runpy; m = runpy.run_path({driver_symbols.__file__!r}); print(m['exports_llvm'](), m['has_plain_allocator']())"
+    environment = {**os.environ, "LD_PRELOAD": preloaded}
+    done = subprocess.run([python, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_process_without_another_llvm_exports_none(python: str) -> None:
+    assert symbols_of(python) == ["False", "True"]
+
+
+@pytest.mark.skipif(not driver_symbols.DEEP, reason="drivers are loaded with symbols of their own where there is glibc")
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_preloaded_allocator_is_found(tmp_path: Path, python: str) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler to make an allocator with")
+    (tmp_path / "allocator.c").write_text(
+        "void *__libc_calloc(unsigned long, unsigned long);\n"
+        "void *calloc(unsigned long count, unsigned long size) { return __libc_calloc(count, size); }\n"
+    )
+    library = tmp_path / "allocator.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, tmp_path / "allocator.c"], check=True)
+    assert symbols_of(python, str(library)) == ["False", "False"]

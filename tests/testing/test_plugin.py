@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -47,6 +48,9 @@ def test_nothing_is_imported(request):
 
 def run(folder: Path, repository: Path, text: str) -> subprocess.CompletedProcess[str]:
     (folder / "test_own.py").write_text(text, encoding="utf-8")
+    environment = with_repository(repository, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    # Where it lies if the package is run from the repository without being installed.
+    environment["PYTHONPATH"] += os.pathsep + str(repository / ".packaging" / "pytest")
     return subprocess.run(
         [
             sys.executable,
@@ -61,7 +65,7 @@ def run(folder: Path, repository: Path, text: str) -> subprocess.CompletedProces
             str(folder),
         ],
         cwd=folder,
-        env=with_repository(repository, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"),
+        env=environment,
         capture_output=True,
         text=True,
         check=False,

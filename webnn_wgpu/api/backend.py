@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -100,7 +100,7 @@ class Executable(Protocol):
         """Submit a run with storages."""
         ...
 
-    def steps(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], max_ms: float) -> Iterator[tuple[int, int]]:
+    def steps(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], max_ms: float) -> Generator[tuple[int, int]]:
         """Submit a run with storages, one run step after another."""
         ...
 
@@ -329,7 +329,7 @@ class ReferenceExecutable:
         for name, storage in outputs.items():
             storage.array = results[name]
 
-    def steps(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], max_ms: float) -> Iterator[tuple[int, int]]:
+    def steps(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], max_ms: float) -> Generator[tuple[int, int]]:
         """Run the graph in one step."""
         self.dispatch(inputs, outputs)
         yield 1, 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -409,13 +410,15 @@ class MLContext(Tensors, Interop, Textures, Recovery):
             steps = graph._executable.steps(*storages, max_ms_per_submit)
         return self._each(steps)
 
-    def _each(self, steps: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        while True:
-            with self._guarded("dispatch_steps"), self._lock:
-                step = next(steps, None)
-            if step is None:
-                return
-            yield step
+    def _each(self, steps: Generator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        # Closed explicitly: a closed generator may keep its variables, as in Python 3.12, and the run would not end.
+        with closing(steps):
+            while True:
+                with self._guarded("dispatch_steps"), self._lock:
+                    step = next(steps, None)
+                if step is None:
+                    return
+                yield step
 
     # end ----------------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,10 @@ from pathlib import Path
 SYMBOL = "LLVMContextCreate"
 """A function of every LLVM."""
 
+ALLOCATOR = "calloc"
+"""A function of every allocator that replaces the C library's. A Python program that is linked to fixed addresses, such as those of
+Debian and Ubuntu, has addresses of its own for `malloc` and `free`: it hands these functions to its parser of XML."""
+
 DEEP = getattr(os, "RTLD_DEEPBIND", 0)
 """The flag of glibc. Other C libraries have none."""
 
@@ -52,7 +56,7 @@ def exports_llvm() -> bool:
 
 def has_plain_allocator() -> bool:
     """Return whether the process takes its memory from the C library."""
-    return _address(None, "malloc") == _address("libc.so.6", "malloc")
+    return _address(None, ALLOCATOR) == _address("libc.so.6", ALLOCATOR)
 
 
 def mesa_drivers() -> list[str]:

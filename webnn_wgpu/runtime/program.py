@@ -6,7 +6,7 @@ outputs into the staging buffer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from functools import partial
 
 import wgpu
@@ -287,7 +287,7 @@ class Program:
             recorder, ends = self.over(inputs, outputs)
             self._run(recorder, ends)
 
-    def steps(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer], max_ms: float) -> Iterator[tuple[int, int]]:
+    def steps(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer], max_ms: float) -> Generator[tuple[int, int]]:
         """Submit a run over the caller's buffers part by part, see `run_in_steps`."""
         return run_in_steps(self, inputs, outputs, max_ms)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def run_in_steps(
     program: Program, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer], max_ms: float
-) -> Iterator[tuple[int, int]]:
+) -> Generator[tuple[int, int]]:
     """Submit a run part by part, one part for each request of the iterator.
 
     The program's first run in steps measures the time of each dispatch. In that run, every dispatch is a part of its own, and
