@@ -48,9 +48,7 @@ def adapters(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that sets which adapters the machine has. Their devices are of the kind of the adapter."""
     chosen.clear()
     real = device_module.caps_of
-    monkeypatch.setattr(
-        device_module, "caps_of", lambda gpu: replace(real(gpu), adapter_type=chosen[-1].partition("/")[0])
-    )
+    monkeypatch.setattr(device_module, "caps_of", lambda gpu: replace(real(gpu), adapter_type=chosen[-1].partition("/")[0]))
 
     def have(*kinds: str) -> None:
         found = [FakeAdapter(kind) for kind in kinds]

@@ -6,15 +6,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 import webnn_wgpu as wn
+from tests.support import new_context
 from webnn_wgpu.debug.launch import Launch, installed, launch
 from webnn_wgpu.kernels.templates import render
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    import pytest
+
+@pytest.fixture
+def context(monkeypatch: pytest.MonkeyPatch) -> Iterator[wn.MLContext]:
+    """A context that compiles as for a software adapter, for which constants are packed into textures."""
+    monkeypatch.setenv("WEBNN_WGPU_TARGET", "software")
+    with new_context() as context:
+        yield context
 
 
 def test_kernels_that_read_textures_either_way(context: wn.MLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

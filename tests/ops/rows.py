@@ -39,8 +39,8 @@ def positive(rng: np.random.Generator, data_type: str, shape: Sequence[int]) -> 
 
 
 def as_hardware(caps: Caps) -> Caps:
-    """Return the capabilities of a hardware adapter that is otherwise the same."""
-    return replace(caps, adapter_type="DiscreteGPU")
+    """Return the capabilities of a hardware adapter with a usual number of cores that is otherwise the same."""
+    return replace(caps, adapter_type="DiscreteGPU", device="")
 
 
 def plan_of(

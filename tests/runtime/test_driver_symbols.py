@@ -83,7 +83,8 @@ PYTHONS = [sys.executable, *(p for p in ("/usr/bin/python3",) if Path(p).exists(
 
 def symbols_of(python: str, preloaded: str = "") -> list[str]:
     """Return what a Python finds about its symbols. The module needs nothing that is not installed with every Python."""
-    program = f"import runpy; m = runpy.run_path({driver_symbols.__file__!r}); print(m['exports_llvm'](), m['has_plain_allocator']())"
+    run = f"import runpy; module = runpy.run_path({driver_symbols.__file__!r})"
+    program = f"{run}; print(module['exports_llvm'](), module['has_plain_allocator']())"
     environment = {**os.environ, "LD_PRELOAD": preloaded}
     done = subprocess.run([python, "-c", program], env=environment, capture_output=True, text=True, check=True)
     return done.stdout.split()

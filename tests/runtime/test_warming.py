@@ -17,7 +17,7 @@ import webnn_wgpu as wn
 from tests.runtime.counting import count_objects
 from tests.support import software_adapter
 from webnn_wgpu.core import cache
-from webnn_wgpu.costs import software
+from webnn_wgpu.costs import hardware, software
 from webnn_wgpu.kernels.spec import KernelSpec
 from webnn_wgpu.runtime import warming
 from webnn_wgpu.runtime.device import Device
@@ -252,8 +252,9 @@ def test_weights_are_uploaded_while_kernels_are_compiled_but_few_when_lanes_have
         patched.setattr(warming, "_compile_on", compiled)
         patched.setattr(warming._Lanes, "close", closed)
         patched.setattr(ProgramMemory, "allocate", uploaded)
-        soon = replace(software._RUNTIME, soon_uploaded_bytes=1 << 20 if few else 0)
-        patched.setattr(software, "_RUNTIME", soon)
+        for kind in (hardware, software):
+            soon = replace(kind._RUNTIME, soon_uploaded_bytes=1 << 20 if few else 0)
+            patched.setattr(kind, "_RUNTIME", soon)
         if lanes == "none":
             patched.setenv("MESA_SHADER_CACHE_DISABLE", "true")
         found = results(fresh_context())

@@ -20,8 +20,11 @@ SYMBOL = "LLVMContextCreate"
 """A function of every LLVM."""
 
 ALLOCATOR = "calloc"
-"""A function of every allocator that replaces the C library's. A Python program that is linked to fixed addresses, such as those of
-Debian and Ubuntu, has addresses of its own for `malloc` and `free`: it hands these functions to its parser of XML."""
+"""A function of every allocator that replaces the C library's.
+
+A Python program that is linked to fixed addresses, such as those of Debian and Ubuntu, has addresses of its own for `malloc`
+and `free`, because it hands these functions to its parser of XML.
+"""
 
 DEEP = getattr(os, "RTLD_DEEPBIND", 0)
 """The flag of glibc. Other C libraries have none."""
