@@ -22,8 +22,8 @@ SYMBOL = "LLVMContextCreate"
 ALLOCATOR = "calloc"
 """A function of every allocator that replaces the C library's.
 
-A Python program that is linked to fixed addresses, such as those of Debian and Ubuntu, has addresses of its own for `malloc`
-and `free`, because it hands these functions to its parser of XML.
+The Python of Debian and Ubuntu is linked to fixed addresses. It hands `malloc` and `free` to its parser of XML, and therefore
+has addresses of its own for them.
 """
 
 DEEP = getattr(os, "RTLD_DEEPBIND", 0)
