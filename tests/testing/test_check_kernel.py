@@ -280,7 +280,29 @@ def test_a_later_set_of_elements_is_named(on: list[wn.MLContext]) -> None:
 
     found = faults(on, SQUARE, wrong_later, shapes=[5], dtypes=["int32"], workgroups=squares, constants={"SIZE": 8})
     assert found.endswith("by 1 ULP, with set 3 of 4 of elements")
-    assert len(drawn) == 3
+    assert len(drawn) == 4
+
+
+def test_a_tolerance_of_the_reported_distance_suits_all_sets(on: list[wn.MLContext]) -> None:
+    drawn: list[Any] = []
+
+    def wrong_by(x: Any) -> Any:
+        drawn.append(x)
+        return np.square(x) + (0, 3, 5, 2)[(len(drawn) - 1) % 4]
+
+    given = dict(shapes=[5], dtypes=["int32"], workgroups=squares, constants={"SIZE": 8}, variations=[{"SIZE": 4}])
+    with pytest.raises(KernelFault) as raised:
+        check_kernel(SQUARE, wrong_by, on=on, **given)
+    first, varied = raised.value.report.faults
+    assert first.endswith("by 5 ULP, with set 3 of 4 of elements")
+    assert varied.endswith("by 5 ULP, with SIZE=4, with set 3 of 4 of elements")
+    assert check_kernel(SQUARE, wrong_by, on=on, tolerance=raised.value.report.distance, **given).distance == 5
+
+
+def test_the_distance_of_a_report_is_that_of_variations_too(on: list[wn.MLContext]) -> None:
+    source = SQUARE.replace("= x[id.x] * x[id.x]", "= x[id.x] * x[id.x] + T(SIZE - 8)")
+    given = dict(shapes=[5], dtypes=["int32"], workgroups=squares, constants={"SIZE": 8}, variations=[{"SIZE": 11}])
+    assert check_kernel(source, np.square, on=on, tolerance=3, **given).distance == 3
 
 
 def test_a_race_of_workgroups(on: list[wn.MLContext]) -> None:

@@ -248,8 +248,12 @@ def _checked(
     permute: bool,
     variations: Sequence[Mapping[str, Number]],
 ) -> CheckedCase:
-    """Check a case with sets of inputs until one of them shows faults. Surroundings are the same for all sets."""
-    distance, notes, faults = 0.0, dict[str, None](), tuple[str, ...]()
+    """Check a case with sets of inputs until one of them shows a fault that no tolerance allows for.
+
+    Of faults that are distances alone, those of the set with the largest distance are reported: a tolerance then suits all
+    sets. Surroundings are the same for all sets.
+    """
+    distance, notes, faults, farthest = 0.0, dict[str, None](), tuple[str, ...](), -1.0
     for number, arrays in enumerate(drawn, 1):
         check = _Check(kernel, reference, arrays, updated, allowed)
         if number == 1:
@@ -259,9 +263,12 @@ def _checked(
             check.variation(changes)
         distance = max(distance, check.distance)
         notes |= check.notes
-        if check.faults:
+        others = not all(check.faults.values())
+        if check.faults and (others or check.distance > farthest):
+            farthest = check.distance
             where = f", with set {number} of {len(drawn)} of elements" if number > 1 else ""
             faults = tuple(f"{fault}{where}" for fault in check.faults)
+        if others:
             break
     return CheckedCase(
         case=kernel.case, adapter=kernel.context.description, distance=distance, faults=faults, notes=tuple(notes)
@@ -279,7 +286,7 @@ class _Check:
         allowed: the maximum distance of elements from the reference: in ULP, or as a difference if that is not None.
 
     Attributes:
-        faults: the faults, a sentence each.
+        faults: the faults, a sentence each, and whether the fault is a distance from the reference.
         notes: the omitted checks with their reasons.
         distance: the largest distance of an element from the reference.
     """
@@ -293,7 +300,7 @@ class _Check:
         allowed: tuple[float, float | None],
     ) -> None:
         self._kernel, self._updated, self._allowed = kernel, updated, allowed
-        self.faults: dict[str, None] = {}
+        self.faults: dict[str, bool] = {}
         self.notes: dict[str, None] = {}
         filled = [b.name for b in kernel.bindings if b.access == "read" or b.name in updated]
         written = [b.name for b in kernel.bindings if b.access != "read"]
@@ -314,26 +321,25 @@ class _Check:
         self._sizes = {name: array.nbytes for name, array in (self._contents | self._wanted).items()}
         self._plain, damage = kernel.run(self._contents, self._sizes)
         self._take(damage)
-        self.distance = self._compare(self._plain)
+        self.distance = 0.0
+        self._compare(self._plain)
         again, _ = kernel.run(self._contents, self._sizes)
         self._by_chance = self._differ(self._plain, again, "chance: a race")
 
     def _take(self, damage: Sequence[str]) -> None:
         """Record the writes outside of buffers as faults, and the shapes of the outputs as a note."""
-        self.faults.update(dict.fromkeys(damage))
+        self.faults.update(dict.fromkeys(damage, False))
         if damage:
             shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in self._wanted.items())
             self.notes[f"outputs have the shapes of the reference's results: {shapes}"] = None
 
-    def _compare(self, found: Mapping[str, Array], how: str = "") -> float:
-        """Hold outputs against the reference, and return the largest distance."""
-        worst = 0.0
+    def _compare(self, found: Mapping[str, Array], how: str = "") -> None:
+        """Hold outputs against the reference."""
         for name, array in self._wanted.items():
             distance, fault = _distance(found[name].view(array.dtype).reshape(array.shape), array, *self._allowed)
-            worst = max(worst, distance)
+            self.distance = max(self.distance, distance)
             if fault:
-                self.faults[f"{name}: {fault}{how}"] = None
-        return worst
+                self.faults[f"{name}: {fault}{how}"] = True
 
     def _differ(self, one: Mapping[str, Array], two: Mapping[str, Array], fault: str) -> bool:
         """Record the differences between outputs as a fault, and return whether there are any."""
@@ -341,7 +347,7 @@ class _Check:
         for name, array in self._wanted.items():
             differ = (one[name] != two[name]).reshape(-1, array.itemsize).any(axis=1)
             if where := _where(differ, array.shape):
-                self.faults[f"{name}: elements depend on {fault}; {where}"] = None
+                self.faults[f"{name}: elements depend on {fault}; {where}"] = False
                 found = True
         return found
 
@@ -369,7 +375,7 @@ class _Check:
             one, two = (run[name].reshape(-1, array.itemsize) for run in (first, before))
             unwritten = (one == FILL_PATTERN).all(axis=1) & (two == OTHER_PATTERN).all(axis=1)
             if name not in self._updated and (where := _where(unwritten, array.shape)):
-                self.faults[f"{name}: elements are never written; {where}"] = None
+                self.faults[f"{name}: elements are never written; {where}"] = False
                 first[name] = np.where(unwritten[:, None], two, one).reshape(-1)
         self._differ(first, before, "what was in an output before: read before it was written, and not `updated`")
 

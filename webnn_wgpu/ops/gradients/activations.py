@@ -46,7 +46,7 @@ def _hard_sigmoid(call: GradientCall) -> Sequence[GradientTerm]:
 
 
 def _hard_swish(g: GradientTerm, x: GradientTerm, y: GradientTerm) -> GradientTerm:
-    middle = g * ((x + 1.5) / x.number(3.0))  # float16 has 3, and not its reciprocal
+    middle = g * ((x + 1.5) / 3.0)
     return g.where(x.compared("greater", 3.0), middle.where(x.compared("greater", -3.0)))
 
 

@@ -87,8 +87,9 @@ class GradientTerm:
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: GradientTerm) -> GradientTerm:
-        return self.apply("div", other)
+    def __truediv__(self, other: GradientTerm | float) -> GradientTerm:
+        # Not the product with the reciprocal, which float16 rounds: it has 3, and not 1 / 3.
+        return self.apply("div", other if isinstance(other, GradientTerm) else self.number(other))
 
     def square(self) -> GradientTerm:
         """Return the product with itself."""
