@@ -16,6 +16,8 @@ from webnn_wgpu.ops import OPS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from webnn_wgpu.ops._def import OpDef
+
 INTERNAL = (
     *("columnSums", "fused", "integerProduct", "quantizeDequantize", "quantizeCentered", "transposedMatmul"),
     *("geluSlope", "weightsGradient"),
@@ -24,11 +26,15 @@ INTERNAL = (
 
 _X, _ROW, _INT = t("float32[2, 12]"), t("float32[12]"), t("int32[2, 12]")
 
+
+def _element_wise(op: OpDef) -> Mapping[str, Any]:
+    """Return a call with the default options, whose second operand broadcasts."""
+    shapes = zip(op.operands, ("[2, 12]", "[12]"), strict=False)
+    return {operand.name: t(operand.data_types[0] + shape) for operand, shape in shapes}
+
+
 EXTENSIONS: dict[str, Mapping[str, Any]] = {
-    **{f"x.{name}": {"input": _X} for name in "acos acosh asin asinh atan atanh cosh sinh round_bfloat16".split()},
-    **{f"x.{name}": {"a": _INT, "b": t("int32[12]")} for name in "bitwise_and bitwise_or bitwise_xor".split()},
-    **{f"x.{name}": {"a": _INT, "b": t("int32[12]")} for name in "shift_left shift_right".split()},
-    **{f"x.{name}": {"a": _X, "b": _ROW} for name in ("fmod", "mod")},
+    **{op.name: _element_wise(op) for op in OPS.values() if op.extension and op.elementwise is not None},
     "x.attention": {
         "query": t("float32[1, 4, 20, 16]"),
         "key": t("float32[1, 4, 40, 16]"),
@@ -45,7 +51,6 @@ EXTENSIONS: dict[str, Mapping[str, Any]] = {
         "causal": True,
     },
     "x.bitcast": {"input": _X, "data_type": "int32"},
-    "x.bitwise_not": {"input": _INT},
     "x.cache_update": {"cache": t("float32[1, 4, 32, 8]"), "new": t("float32[1, 4, 3, 8]"), "position": t("int32[1]")},
     "x.cumulative_product": {"input": _X, "axis": 1, "exclusive": True, "reversed": True},
     "x.gather_block_quantized": {
@@ -97,7 +102,7 @@ EXTENSIONS: dict[str, Mapping[str, Any]] = {
     "x.weighted_gather": {"input": t("float32[8, 5]"), "indices": t("int32[4, 3]"), "weights": t("float32[4, 3]")},
     "x.wrap_integer": {"input": _INT, "bits": 4},
 }
-"""A call of every extension operator, by Python names."""
+"""A call of every extension operator, by Python names. Element-wise ones need an entry only for other options."""
 
 CALLS = BASES | EXTENSIONS
 """A small call of every operator but `wgslOp`."""

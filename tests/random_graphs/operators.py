@@ -14,10 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.random_graphs.drawing import Drawing
+    from webnn_wgpu.ops._attrs import Attr
 
 SCALARS = {"alpha": (0.25, 1.0, -0.5, 0.0, -0.0), "beta": (0.0, -0.0, 0.5, -1.5), "steepness": (1.0, 0.5, 2.0)}
+"""Values of options. Options of other names get multiples of their default."""
+
 SMALL = 512
 """Most elements of what an operator makes larger."""
+
+
+def scalars(option: Attr) -> tuple[float, ...]:
+    """Return values of an option of an element-wise operator."""
+    return SCALARS.get(option.name, (option.default, 2 * option.default, 0.5 * option.default))
 
 
 def elementwise(d: Drawing, name: str) -> None:
@@ -26,7 +34,7 @@ def elementwise(d: Drawing, name: str) -> None:
     for operand in op.operands[1:]:
         types = (d.type(operands[-1]).data_type,) if operand.same_as else operand.data_types
         operands.append(d.broadcast(types, operands))
-    attrs: dict[str, Any] = {a.name: s.choice(SCALARS[a.name]) for a in op.attrs if a.name in SCALARS and s.chance(2)}
+    attrs: dict[str, Any] = {a.name: s.choice(scalars(a)) for a in op.attrs if a.kind == "float" and s.chance(2)}
     if name == "cast":
         attrs["data_type"] = s.choice(tuple(DATA_TYPES))
     if name == "clamp":

@@ -112,7 +112,7 @@ def unary(
         types: the allowed data types.
         integer: the formula of integers, or "" for `code`. `T` is their WGSL type.
         pairs: the formula of 64-bit integers as pairs of words, for devices without such integers (see `ElementWise`).
-        attrs: the scalar options. Each becomes a float uniform, after a cast to the operand's type.
+        attrs: the scalar options, each with a default. Each becomes a float uniform, after a cast to the operand's type.
         output: the data type of the output, or "" for that of the operand.
         operand: the specification's name of the operand.
         spec: the anchor of the specification's section.
