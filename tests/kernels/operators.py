@@ -75,9 +75,7 @@ def _elementwise() -> Iterator[Call]:
             continue
         attrs = {"data_type": "float16"} if op.name == "cast" else {}
         without = [a.name for a in op.attrs if a.default is REQUIRED and a.name not in attrs]
-        assert not without, (
-            f"{op.name}: give {', '.join(without)} a default: tests call rows without options"
-        )
+        assert not without, f"{op.name}: give {', '.join(without)} a default: tests call rows without options"
         operands = [o for o in op.operands if o.required]
         limit = 512 if op.operands[0].data_types == ("uint8",) else 1024
         yield Call(op.name, "all", [(3, 211)] * len(operands), attrs, limit=limit)
