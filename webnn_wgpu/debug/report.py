@@ -114,7 +114,7 @@ class GraphDiff:
         if self.first is None:
             nearest = max(self.operators, key=badness, default=None)
             most = f"; {nearest.label} has {nearest.share:.2f} of its permitted error" if nearest and nearest.share else ""
-            return f"{count}: all agree{most}{left}"
+            return f"{count}: {'all agree' if self.operators else 'nothing to compare'}{most}{left}"
         return f"{count}: {len(self.wrong)} wrong, the first is {self.first.label} ({self.first.op}){left}"
 
     def with_repros(self, repros: Mapping[int, Repro], folder: Path | Callable[[], Path]) -> GraphDiff:
