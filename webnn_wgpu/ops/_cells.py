@@ -18,7 +18,7 @@ from ._def import OpCall, Operand
 from ._rows import to_type, wide
 from .interfaces.cost import Cost
 
-ACTIVATIONS = MappingProxyType({op.name: op for op in activation.OPS if op.name != "prelu"})
+ACTIVATIONS = MappingProxyType({op.name: op for op in activation.OPS if op.name != "prelu" and not op.internal})
 """The operators that can be the activation of a gate, by name. The draft has names for relu, sigmoid and tanh only."""
 
 NAMED = ("relu", "sigmoid", "tanh")
