@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from webnn_wgpu import MLTypeError
 Array = NDArray[Any]
 
 
-def check_feeds(feeds: Any, known: Iterable[str]) -> None:
+def check_feeds(feeds: Any, known: Collection[str]) -> None:
     """Check that the argument of `run` maps names of inputs.
 
     Args:
@@ -23,23 +23,27 @@ def check_feeds(feeds: Any, known: Iterable[str]) -> None:
     Raises:
         MLTypeError: the argument is no mapping, or has another name.
     """
-    names = ", ".join(known) or "none"
     if not isinstance(feeds, Mapping):
         rule, hint = "the inputs must be a mapping of name to array", "The inputs come first: run(feeds, outputs)"
-        raise MLTypeError(rule, operator="run", got=type(feeds).__name__, allowed=f"a mapping of {names}", hint=hint)
+        allowed = f"a mapping of {_joined(known)}"
+        raise MLTypeError(rule, operator="run", got=type(feeds).__name__, allowed=allowed, hint=hint)
     given: Mapping[Any, Any] = feeds  # pyright: ignore[reportUnknownVariableType] - what a caller passes
-    if unknown := sorted(set(map(str, given)).difference(known)):
-        raise MLTypeError("unknown input", operator="run", got=repr(unknown[0]), allowed=names)
+    if unknown := set(given).difference(known):
+        raise MLTypeError("unknown input", operator="run", got=repr(min(map(str, unknown))), allowed=_joined(known))
 
 
-def feed_array(value: Any, dtype: np.dtype[Any], name: str, allowed: str) -> Array:
+def _joined(names: Collection[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def feed_array(value: Any, dtype: np.dtype[Any], name: str, allowed: object) -> Array:
     """Return an input as an array. Lists and numbers are converted if they fit.
 
     Args:
         value: the input. An array must have the data type.
         dtype: the data type.
         name: the name of the input.
-        allowed: the type of the input, for messages.
+        allowed: the input's information, whose text is for messages alone: each run makes this call.
 
     Raises:
         MLTypeError: another data type, or elements that do not fit.
@@ -51,8 +55,8 @@ def feed_array(value: Any, dtype: np.dtype[Any], name: str, allowed: str) -> Arr
             if natural.dtype.kind == "f" and not np.array_equal(natural, array):
                 raise ValueError(f"the list has numbers that are not {dtype}")
     except (ValueError, TypeError, OverflowError) as error:
-        raise MLTypeError("wrong input", operator="run", got=f"{name}: {error}", allowed=allowed) from error
+        raise MLTypeError("wrong input", operator="run", got=f"{name}: {error}", allowed=str(allowed)) from error
     if array.dtype != dtype:
         hint = f"array.astype('{dtype}') converts it"
-        raise MLTypeError("wrong type of input", operator="run", got=f"{name}: {array.dtype}", allowed=allowed, hint=hint)
+        raise MLTypeError("wrong type of input", operator="run", got=f"{name}: {array.dtype}", allowed=str(allowed), hint=hint)
     return array

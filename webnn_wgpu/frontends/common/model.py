@@ -204,7 +204,7 @@ class ImportedModel(ABC):
     def _check_feed(self, info: ValueInfo, feeds: Mapping[str, Any], sizes: dict[str, int]) -> Array:
         if feeds.get(info.name) is None:
             raise MLTypeError("missing input", operator="run", got=f"no '{info.name}'", allowed=str(info))
-        array = feed_array(feeds[info.name], info.dtype, info.name, str(info))
+        array = feed_array(feeds[info.name], info.dtype, info.name, info)
         if info.shape is not None:
             has_rank = fits = len(info.shape) == array.ndim
             for wanted, size in zip(info.shape, array.shape, strict=False):
