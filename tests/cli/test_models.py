@@ -108,7 +108,7 @@ def test_an_input_without_its_option(model: Path) -> None:
 
 
 def test_a_picture_for_an_input_that_takes_none(model: Path, tmp_path: Path) -> None:
-    pytest.importorskip("PIL.Image").new("RGB", (4, 4)).save(tmp_path / "cat.png")
+    pytest.importorskip("PIL.Image", reason="the extra `image` is optional").new("RGB", (4, 4)).save(tmp_path / "cat.png")
     found = call("run", model, "-i", tmp_path / "cat.png", exit_code=2).stderr
     assert "cat.png does not fit x: float32[N, 4]: a picture has rank 3 or 4" in found
 

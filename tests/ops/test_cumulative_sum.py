@@ -220,7 +220,7 @@ def test_products(device: Device, data_type: str, variant: str | None) -> None:
         if data_type in ("float32", "float16"):
             x = np.exp(rng.standard_normal(shape) * 0.02).astype(data_type)
             # Roundings of the factors of a product add up like steps in random directions.
-            tolerance = 2.0 * shape[len(shape) // 2] ** 0.5
+            tolerance = min(100.0, 2.0 * shape[len(shape) // 2] ** 0.5)
             check_op(device, "x.cumulative_product", [x], attrs, forced=forced, tolerance=tolerance)
         else:
             # Odd numbers: an even one would soon leave nothing but zeros.

@@ -82,8 +82,7 @@ _SHARING = SharingCosts(merges=True, worth_a_kernel_ns=100_000, certain_share=0.
 _RUNTIME = RuntimeCosts(
     uncached_bytes=128 << 20,
     soon_uploaded_bytes=16 << 20,
-    # An H200 whose clock has fallen takes some milliseconds to raise it. With half a millisecond of load, kernels looked up to
-    # 3.5 times as slow as with three.
+    # With half a millisecond of load, some kernels on an H200 looked 3.5 to 4 times as slow as in a run with three.
     clock_load_us=3000.0,
     has_late_begins=False,
     soon_dispatches=12,
