@@ -57,6 +57,17 @@ def folder(reference: wn.MLContext, tmp_path: Path) -> Path:
     return tmp_path / "net"
 
 
+def assert_same(found: np.ndarray, wanted: np.ndarray, context: wn.MLContext) -> None:
+    """Check results of a folder beside those of the graph that it was written from.
+
+    On GPUs the graph may have kernels with features of wgpu that browsers lack, which add up in another order.
+    """
+    if context.caps.is_software:
+        np.testing.assert_array_equal(found, wanted)
+    else:
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
 def test_the_same_graph_gives_the_same_bytes(reference: wn.MLContext, folder: Path, tmp_path: Path) -> None:
     with network(reference) as graph:
         paths = web.write(graph, tmp_path / "again", name="net")
@@ -95,7 +106,7 @@ def test_a_folder_opens_with_equal_results(context: wn.MLContext, tmp_path: Path
             assert model.run({"x": x}, ["maps"]).keys() == {"maps"}
             assert model.profile({"x": x}).outputs.keys() == found.keys()
     for name, array in wanted.items():
-        np.testing.assert_array_equal(found[name], array)
+        assert_same(found[name], array, context)
 
 
 @pytest.mark.parametrize("record", ["webgpu", "webgpu-f16", "software"])
@@ -185,7 +196,7 @@ def test_a_decoder_is_written_with_a_table_of_masks_and_positions(
                 # The graph of the first token attends to its own row alone.
                 np.testing.assert_allclose(results["logits"], wanted[row], rtol=1e-5, atol=1e-5)
             else:
-                assert results["logits"].tobytes() == wanted[row].tobytes()
+                assert_same(results["logits"], wanted[row], context)
             feeds |= {output.alias: results[name] for name, output in stored.outputs.items() if output.alias}
 
 
