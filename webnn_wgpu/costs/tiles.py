@@ -73,6 +73,11 @@ class BlockTile:
         return -(-self.columns * self.depth // (4 * self.invocations))
 
     @property
+    def shares_steps(self) -> bool:
+        """Whether all invocations copy the same steps of the left factor, if neighbors copy neighboring rows."""
+        return self.rows % self.invocations == 0
+
+    @property
     def local_bytes_per_multiply_add(self) -> float:
         """Bytes of float32 that an invocation reads from workgroup memory for each of its multiply-adds."""
         return 4 * (self.own_rows + self.own_columns) / self.results
