@@ -59,6 +59,10 @@ CALLS: dict[str, tuple[Call, str]] = {
         Call("conv2d", "rest", [(1, 5, 6, 20), (16, 3, 3, 20), None], NHWC | {"strides": (2, 2)}, constants=frozenset({1})),
         "conv2d.tiled",
     ),
+    "taps of few channels": (
+        Call("conv2d", "cut", [(2, 3, 7, 6), (16, 3, 3, 3), None], {"padding": (1, 1, 1, 1)}, constants=frozenset({1})),
+        "conv2d.tiled",
+    ),
     "shorter slice": (Call("matmul", "rest", [(9, 100), (100, 20)]), "matmul.tiled"),
     "decode": (
         Call("x.attention", "groups", [(1, 4, 1, 64), *[(1, 2, 600, 64)] * 2, None, None], {}, "float16"),
@@ -102,7 +106,8 @@ def test_calls_get_the_kernels_that_they_are_meant_for(name: str) -> None:
     if template == "attention.tiled":
         assert str(spec.param("tile")) == name
     elif template == "conv2d.tiled":
-        assert (spec.param("taps"), spec.param("rest")) == {"row": ("row", ""), "rest": ("whole", "start")}[call.what]
+        found = {"row": ("row", ""), "rest": ("whole", "start"), "cut": ("cut", "end")}
+        assert (spec.param("taps"), spec.param("rest")) == found[call.what]
     elif template == "matmul.tiled":
         assert spec.param("rest") == "start"
     elif call.name in ("softmax", "layerNormalization", "reduceSum"):

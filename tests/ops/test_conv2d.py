@@ -218,6 +218,29 @@ def test_every_tile_of_workgroups(device: Device, tile: BlockTile, channels: int
     check_op(device, "conv2d", inputs, case.attrs(layout), forced={"conv2d": "tiled"})
 
 
+FEW_CHANNELS = (
+    Case(2, 1, 3, 20, (9, 11), (3, 3), {"padding": (1, 1, 1, 1)}),
+    Case(1, 1, 3, 9, (15, 14), (7, 7), {"padding": (3, 2, 3, 2), "strides": (2, 2)}),
+    Case(1, 1, 5, 8, (8, 9), (2, 3), {"dilations": (2, 3), "padding": (0, 1, 2, 0)}),
+    Case(2, 1, 2, 12, (6, 7), (3, 2), {"dilations": (1, 2), "strides": (2, 1), "padding": (1, 1, 1, 1)}),
+    Case(1, 1, 1, 16, (9, 8), (5, 5), {"padding": (2, 2, 2, 2)}),
+    Case(1, 1, 7, 4, (4, 5), (1, 1), {"padding": (1, 0, 0, 1)}),
+    Case(1, 3, 6, 4, (5, 6), (3, 1), {"padding": (1, 1, 0, 0)}),
+)
+"""Convolutions whose quads of steps are of several taps. In nhwc, elements of a row count as pixels where neighbors are read."""
+
+
+@LAYOUT
+@pytest.mark.parametrize("tile", first_of(["32x32", "128x32", "16x16x8"]))
+def test_quads_of_steps_may_be_of_several_taps(device: Device, tile: str, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_tiles(monkeypatch, [int(side) for side in tile.split("x")])
+    for case in FEW_CHANNELS:
+        inputs, attrs = case.operands(np.random.default_rng(15), "conv2d", layout), case.attrs(layout)
+        graph = op_graph("conv2d", inputs, attrs, constants={1})
+        assert make_plan(graph, device.target, {"conv2d": "tiled"}).dispatches[-1].spec.param("taps") == "cut"
+        check_op(device, "conv2d", inputs, attrs, constants={1}, forced={"conv2d": "tiled"})
+
+
 @LAYOUT
 @pytest.mark.parametrize("constant", [False, True], ids=["dynamic", "constant"])
 def test_rows_of_taps_are_read_in_quads(device: Device, layout: str, constant: bool) -> None:

@@ -42,10 +42,10 @@ _COPY_SLOTS = 34
 _PATCH_SLOTS = 39
 """Additional issue slots for each read of an image, which may be outside."""
 
-_SHARED_STEP_SLOTS = 9
-"""The same where a quad takes several reads and all invocations copy the same steps, so that they share taps and offsets.
+_SHARED_STEP_SLOTS = 7
+"""The same if a quad takes several reads, and all invocations copy the same steps.
 
-AMD's compiler finds these in scalar instructions: tiles of 128 x 64 have 1174 instead of 1037 slots for 16 reads.
+AMD's compiler then finds taps and their offsets in scalar instructions: a tile of 128 x 32 takes 6.7 slots for each read.
 """
 
 _REST_SLOTS = 6

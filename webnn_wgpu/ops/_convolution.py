@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _OWN_PARAMS = {
     "implicit": ("lanes", "rows", "quads", "b_texture", "rest", "short", "one_row", "block"),
-    "tiled": ("tile", "parted", "phased", "planes", "rest", "taps", "depth", "width", "block"),
+    "tiled": ("tile", "parted", "phased", "planes", "rest", "taps", "depth", "width", "dilations", "nhwc", "block"),
     "plain": ("rows", "block"),
     "depthwise": ("height", "width", "rows", "columns", "step", "multiplied", "b_texture"),
 }

@@ -78,8 +78,9 @@ class WorkgroupTile:
     def declare(self, kernel: ProductKernel) -> None:
         """Declare the kernel's parameters, and the uniforms by which it moves along the sum."""
         taps, patches = self.taps, self.patches
-        depth, width = (patches.depth, patches.size.kernel[1]) if taps == "cut" else (0, 0)
+        size = patches.size
+        found = {"depth": patches.depth, "width": size.kernel[1], "dilations": tuple(size.dilations), "nhwc": patches.nhwc}
         kernel.params |= {"tile": self.tile, "parted": self.partial is not None, "phased": False, "planes": patches.planes}
-        kernel.params |= {"rest": self.rest, "taps": taps, "depth": depth, "width": width}
+        kernel.params |= {"rest": self.rest, "taps": taps, **(found if taps == "cut" else dict.fromkeys(found))}
         if taps in ("row", "whole", "own"):
             kernel.uniforms(**patches.walk(self.tile.depth))
