@@ -227,7 +227,7 @@ FEW_CHANNELS = (
     Case(1, 1, 7, 4, (4, 5), (1, 1), {"padding": (1, 0, 0, 1)}),
     Case(1, 3, 6, 4, (5, 6), (3, 1), {"padding": (1, 1, 0, 0)}),
 )
-"""Convolutions whose quads of steps are of several taps. In nhwc, elements of a row count as pixels where neighbors are read."""
+"""Convolutions whose quads of steps are of several taps."""
 
 
 @LAYOUT

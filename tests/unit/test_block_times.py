@@ -56,6 +56,10 @@ def test_each_term_of_the_estimate_has_its_effect() -> None:
     size = ProductSize(1024, 1024, 1024)
     assert blocks.cycles(large, 1, size) < blocks.cycles(small, 1, size)
     assert blocks.cycles(large, 1, size) < blocks.cycles(large, 1, size, patch_reads=1)
+    # Four reads of a quad take less time if all invocations copy the same steps.
+    shared, own = TILES["128x64"], TILES["64x128"]
+    added = [blocks.cycles(tile, 1, size, patch_reads=4) - blocks.cycles(tile, 1, size) for tile in (shared, own)]
+    assert added[0] / shared.copies_a < added[1] / own.copies_a
     few = ProductSize(49, 512, 4608)
     assert blocks.cycles(large, 8, few) < blocks.cycles(large, 1, few)
     # Fewer cores have more workgroups each.

@@ -271,7 +271,7 @@ def _product_call(
         one_row = packing is not None and packing.wraps(size.depth) == 1
         own |= {"rest": size.depth % QUAD, "short": size.depth < QUAD, "one_row": one_row}
     elif choice.variant == "tiled":
-        found = WorkgroupTile.of(low, size, patches.of_runs(), choice, product, most=most_parts(low, product) if whole else 1)
+        found = WorkgroupTile.of(low, size, patches, choice, product, most=most_parts(low, product) if whole else 1)
         patches, tile, partial = found.patches, found.sides, found.partial
     else:
         rows = 1 if lowest else int(choice.tile[0]) if choice.tile else costs.plain_rows(product)

@@ -67,19 +67,28 @@ class Patches:
         planes = replace(size, depth=width, input=(size.depth, height), kernel=kernel, dilations=dilations)
         return Patches(size=planes, nhwc=True, depth=columns, quads=True, planes=True)
 
-    def of_runs(self) -> Patches:
-        """Return the same patches with the elements of an input row as pixels, if they are read one by one.
-
-        A kernel then computes one coordinate less for each step.
-        """
-        return self if self.quads else self._widened(1)
-
     def of_quads(self) -> Patches:
         """Return the same patches with the quads of an input row as pixels, if they are read in quads.
 
         A row of taps is then one run of quads, so a kernel computes one coordinate less for each step.
         """
-        return self._widened(QUAD) if self.quads else self
+        size = self.size
+        if not self.quads or self.planes or self.depth != size.depth or not self._is_contiguous:
+            return self
+
+        def in_quads(pair: tuple[int, int]) -> tuple[int, int]:
+            return pair[0], pair[1] * size.depth // QUAD
+
+        runs = replace(
+            size,
+            depth=QUAD,
+            input=in_quads(size.input),
+            kernel=in_quads(size.kernel),
+            strides=in_quads(size.strides),
+            padding=in_quads(size.padding),
+            dilations=(size.dilations[0], 1),
+        )
+        return replace(self, size=runs, depth=QUAD)
 
     @property
     def is_run_of_quads(self) -> bool:
@@ -90,26 +99,6 @@ class Patches:
     def _is_contiguous(self) -> bool:
         size = self.size
         return self.nhwc and not size.transposed and size.groups == 1 and (size.dilations[1] == 1 or size.kernel[1] == 1)
-
-    def _widened(self, depth: int) -> Patches:
-        """Return the same patches with so many elements as pixels, if a row of taps reads contiguous elements."""
-        size = self.size
-        if self.planes or self.depth != size.depth or not self._is_contiguous:
-            return self
-
-        def widened(pair: tuple[int, int]) -> tuple[int, int]:
-            return pair[0], pair[1] * size.depth // depth
-
-        runs = replace(
-            size,
-            depth=depth,
-            input=widened(size.input),
-            kernel=widened(size.kernel),
-            strides=widened(size.strides),
-            padding=widened(size.padding),
-            dilations=(size.dilations[0], 1),
-        )
-        return replace(self, size=runs, depth=depth)
 
     def walk(self, steps: int) -> dict[str, int]:
         """Return the uniforms by which a kernel moves so many steps on: elements of a tap, and taps to the right and down."""
