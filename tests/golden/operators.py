@@ -203,13 +203,39 @@ BYTES = (
 """Products whose weights devices hold as bytes with a zero point."""
 
 
+IMAGES = (
+    Call(
+        "conv2d",
+        "image-of-many-pixels",
+        [(1, 3, 256, 256), (32, 3, 3, 3), (32,)],
+        {"padding": [1, 1, 1, 1]},
+        constants=frozenset({1, 2}),
+    ),
+    Call(
+        "conv2d",
+        "image-of-many-taps",
+        [(1, 3, 224, 224), (64, 3, 7, 7), (64,)],
+        {"padding": [3, 3, 3, 3], "strides": [2, 2]},
+        constants=frozenset({1, 2}),
+    ),
+    Call(
+        "conv2d",
+        "image-of-few-pixels",
+        [(1, 224, 224, 3), (32, 3, 3, 3), (32,)],
+        {**_NHWC, "padding": [0, 1, 0, 1], "strides": [2, 2]},
+        constants=frozenset({1, 2}),
+    ),
+)
+"""First layers of U-Net, ResNet and MobileNet, for which GPUs get tiles of several sizes."""
+
+
 @cache
 def graphs() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """Return operator -> its golden graphs: small calls by Python names, and calls on larger tensors."""
     found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in OPS if name not in INTERNAL}
     for name, arguments in (*CALLS.items(), *LARGER, ("wgslOp", _OWN)):
         found[ALIASES.get(name, name)].append({"method": snake_case(name), "arguments": _data(arguments)})
-    for call in (*calls(), *NETWORKS, *BYTES):
+    for call in (*calls(), *NETWORKS, *BYTES, *IMAGES):
         found[call.name].append(_graph(call))
     found["conv2d"].append(WINOGRAD)
     return found
