@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -76,7 +76,8 @@ class Node:
     @property
     def operands(self) -> tuple[int, ...]:
         """The inputs that are given."""
-        return tuple(i for i in self.inputs if i is not None)
+        # Most operators are given all of their inputs.
+        return tuple(i for i in self.inputs if i is not None) if None in self.inputs else cast("tuple[int, ...]", self.inputs)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -35,7 +35,7 @@ GUARDED = Operator("where")(is_nan, 0, weights)
 
 def recognize_attention(graph: Graph, target: Target) -> Graph:
     """Replace softmax between two matrix products by attention."""
-    found = rewrite(graph, _attention)
+    found = rewrite(graph, _attention, at=("matmul", "transpose"))
     # Several masks of a graph that are constant are one.
     return graph if found is graph else fold_constants(found, target)
 

@@ -38,17 +38,16 @@ def fuse_transposes(graph: Graph) -> Graph:
     times_read = Counter(value for node in graph.nodes for value in node.operands)
     times_read.update(graph.outputs.values())
     transposes = {node.outputs[0]: node for node in graph.nodes if node.op == TRANSPOSE.name}
-    kept: list[Node] = []
+    kept: dict[int, Node] = {}
     for node in graph.nodes:
         transpose = next((transposes[value] for value in node.operands if value in transposes), None)
+        kept[node.id] = node
         if transpose and times_read[transpose.outputs[0]] == 1 and _reads_planes(graph, node, transpose):
-            kept.remove(transpose)
+            del kept[transpose.id]
             body = node.attrs.get("body")
             fused = body if isinstance(body, Graph) else graph.with_nodes((node,))
-            kept.append(fused_node(graph, [transpose, *fused.nodes], fused.values))
-        else:
-            kept.append(node)
-    return graph if len(kept) == len(graph.nodes) else graph.with_nodes(tuple(kept))
+            kept[node.id] = fused_node(graph, [transpose, *fused.nodes], fused.values)
+    return graph if len(kept) == len(graph.nodes) else graph.with_nodes(tuple(kept.values()))
 
 
 def _reads_planes(graph: Graph, node: Node, transpose: Node) -> bool:
@@ -94,7 +93,7 @@ def _fuse(
             group += followers
         first = group[:1] if _is_anchor(node) else []
         for value in reads_of(group):
-            chain = _chain_to(graph, makers, readers, outputs, value)
+            chain = _chain_to(graph, makers, readers, outputs, value, most)
             if not chain or (first and value in node.operands) or any(member.id in group_of for member in chain):
                 continue
             rest = sorted([*group[len(first) :], *chain], key=lambda member: position[member.id])
@@ -147,15 +146,18 @@ def _is_anchor(node: Node) -> bool:
 
 
 def _chain_to(
-    graph: Graph, makers: Mapping[int, Node], readers: Mapping[int, set[int]], outputs: Collection[int], value: int
+    graph: Graph, makers: Mapping[int, Node], readers: Mapping[int, set[int]], outputs: Collection[int], value: int, most: int
 ) -> list[Node]:
     """Return the element-wise nodes of one shape that lead to a value alone, if the value has one reader.
 
-    There are none if one of them could be fused behind the operator whose result it reads.
+    There are none if one of them could be fused behind the operator whose result it reads, or if a group of `most` nodes cannot
+    hold them.
     """
     found: list[Node] = []
     waiting = [value]
     while waiting:
+        if len(found) >= most:
+            return []
         last = waiting.pop()
         node = makers.get(last)
         alone = len(readers.get(last, ())) == 1 and last not in outputs
@@ -218,8 +220,8 @@ def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
 def fused_node(graph: Graph, group: Sequence[Node], inner: Mapping[int, Value] = MappingProxyType({})) -> Node:
     """Return the fused node of a group. `inner` are values of an earlier group, which the graph no longer has."""
     reads = reads_of(group)
-    known = {**graph.values, **inner}
-    values = {v: known[v] for node in group for v in (*node.operands, *node.outputs)}
+    numbers = dict.fromkeys(v for node in group for v in (*node.operands, *node.outputs))
+    values = {v: inner[v] if v in inner else graph.values[v] for v in numbers}
     last = group[-1]
     body = Graph(
         values=values,

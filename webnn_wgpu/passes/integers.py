@@ -35,7 +35,8 @@ _AT_ONCE = 64
 
 def keep_integers_as_floats(graph: Graph) -> Graph:
     """Keep centered quantized values, and the sums of their products, as the floats in which they are computed."""
-    found = rewrite(rewrite(graph, _centered, _for_all, _from_zero), _sums)
+    centered = rewrite(graph, _centered, _for_all, _from_zero, at=(CAST.name, SUB.name, DEQUANTIZE_LINEAR.name))
+    found = rewrite(centered, _sums, at=(CAST.name,))
     return graph if found is graph else drop_identities(found)
 
 

@@ -34,6 +34,7 @@ def merge_movement(graph: Graph) -> Graph:
     merged = rewrite(
         rewrite(graph, _moved_once, _in_any_order, _concatenated_splits, _slices_of_concatenation, _expanded),
         _partly_read_splits,
+        at=(SPLIT.name,),
     )
     # Movements that cancel each other become identities.
     return graph if merged is graph else drop_identities(merged)

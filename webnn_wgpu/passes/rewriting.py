@@ -161,7 +161,8 @@ class Rewriter:
     def keep(self, node: Node) -> None:
         """Keep a node unchanged."""
         self.nodes.append(node)
-        self._made.update(dict.fromkeys(node.outputs, node))
+        for output in node.outputs:
+            self._made[output] = node
 
     def attempt(self, make: Callable[P, bool], *args: P.args, **options: P.kwargs) -> bool:
         """Call a function that adds nodes and return True, or undo its additions and return False.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from ..core.caps import Caps
@@ -62,6 +63,14 @@ class _Planner:
     """Scratch memory, as values with numbers beyond the graph's, -> bytes."""
     copies: dict[str, int] = field(default_factory=dict[str, int])
     """Output name -> the copy that fills it."""
+
+    @cached_property
+    def _first_temp(self) -> int:
+        return max(self.graph.values, default=0) + 1
+
+    @property
+    def _next_temp(self) -> int:
+        return self._first_temp + len(self.temps)
 
     @property
     def caps(self) -> Caps:
@@ -175,13 +184,13 @@ class _Planner:
 
     def _temp(self, temp: Temp, named: dict[str, int]) -> int:
         if temp.key not in named:
-            named[temp.key] = max(self.graph.values, default=0) + 1 + len(self.temps)
+            named[temp.key] = self._next_temp
             self.temps[named[temp.key]] = temp.size_bytes
         assert temp.size_bytes <= self.temps[named[temp.key]], f"scratch memory {temp.key!r} has two sizes"
         return named[temp.key]
 
     def _copy_output(self, name: str, value: int) -> None:
-        copy = max(self.graph.values, default=0) + 1 + len(self.temps)
+        copy = self._next_temp
         self.temps[copy] = self.graph.type(value).size_bytes
         call = copy_call(value, self.graph.type(value), copy, self.target)
         self.calls += ((part, None, f"output {name}") for part in self._divided(call))
