@@ -14,6 +14,13 @@ from ..ops import OPS
 from .execution_plan import Resource
 from .labels import node_label
 
+_TOO_LARGE = {
+    "max-buffer-size": "a tensor is larger than the device can hold",
+    "max-storage-buffer-binding-size": "a tensor is larger than the device can bind, and the operator cannot be divided "
+    "into parts that fit",
+}
+"""The limits of the bytes of a whole value and of a binding, with the rules that errors state."""
+
 
 def check_call(
     call: KernelCall,
@@ -39,35 +46,24 @@ def check_call(
         OperationError: the device lacks a feature that the kernel needs.
         OutOfMemoryError: an operand is larger than the device can hold or bind.
     """
-    operator, label = _blamed(node, node_label(node) if node else label)
-    hint = made_at(o.site for o in node.origins) if node else ""
     missing = [f for f in call.spec.features if f not in caps.features]
     if missing:
         raise OperationError(
             "the device lacks a feature that this operator's data types need",
-            operator=operator,
-            label=label,
             got=f"kernel {call.spec} needs {', '.join(missing)}",
             allowed=f"features {', '.join(sorted(caps.features)) or 'none'}",
-            hint=hint,
+            **_blamed(node, label),
         )
-    too_large = {
-        "max-buffer-size": "a tensor is larger than the device can hold",
-        "max-storage-buffer-binding-size": "a tensor is larger than the device can bind, and the operator cannot be divided "
-        "into parts that fit",
-    }
     for binding, operand in zip(call.spec.bindings, call.operands, strict=True):
         if binding.is_texture:
             continue
-        for (name, rule), size in zip(too_large.items(), map(bytes_of, (_whole(operand), operand)), strict=True):
-            if size > caps.limit(name):
+        for (name, rule), part in zip(_TOO_LARGE.items(), (_whole(operand), operand), strict=True):
+            if (size := bytes_of(part)) > caps.limit(name):
                 raise OutOfMemoryError(
                     rule,
-                    operator=operator,
-                    label=label,
                     got=f"{binding.name} {type_of(operand)}, {size} bytes",
                     allowed=f"{name} {caps.limit(name)} bytes",
-                    hint=hint,
+                    **_blamed(node, label),
                 )
     _check_bindings(call, label, resources, caps.limit("max-storage-buffers-per-shader-stage"))
 
@@ -83,14 +79,18 @@ def _check_bindings(call: KernelCall, label: str, resources: Sequence[Resource],
     assert apart, f"{label}: a range of a buffer is written through two bindings"
 
 
-def _blamed(node: Node | None, label: str) -> tuple[str, str]:
-    """Return the operator and the label that an error names: of a fused node's operators the one that gave it its label."""
+def _blamed(node: Node | None, label: str) -> dict[str, str]:
+    """Return what an error says about a node: the operator, the label and the hint.
+
+    A fused node has the operator that gave it its label.
+    """
     if node is None:
-        return "build", label
+        return {"operator": "build", "label": label}
     body = node.attrs.get("body")
     members = body.nodes if isinstance(body, Graph) else (node,)
     member = next((m for m in members if m.label == node.label), members[0])
-    return OPS[member.op].python_name, label
+    hint = made_at(o.site for o in node.origins)
+    return {"operator": OPS[member.op].python_name, "label": node_label(node), "hint": hint}
 
 
 def _whole(operand: Operand) -> Operand:

@@ -175,6 +175,8 @@ def _placed(
             better = growth < best_growth or (best == len(sizes) and growth == best_growth)
             if better and (not growth or offset + size <= largest_bytes):
                 best, best_offset, best_growth = slot, offset, growth
+                if not growth:
+                    break
         total += best_growth
         if total >= below_bytes:
             break
