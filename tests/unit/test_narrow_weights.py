@@ -120,6 +120,27 @@ def test_the_kernel_of_depthwise_transposed_convolutions_reads_narrow_weights(de
     assert_same(run_graph(device, graph, s.feeds, forced={"convTranspose2d": "depthwise"}), interpret(graph, s.feeds))
 
 
+@pytest.mark.parametrize("held", HELD, ids=str)
+@pytest.mark.parametrize(("channels", "outputs"), [(120, 120), (118, 118), (60, 120)], ids=str)
+@pytest.mark.parametrize("stride", [1, 2])
+def test_the_kernel_of_depthwise_convolutions_reads_narrow_weights(
+    device: Device, stride: int, channels: int, outputs: int, held: Held
+) -> None:
+    x, weights = np.rint(8 * normal(1, 7, 9, channels)), held.of(1, 3, 3, outputs)
+    options = {"input_layout": "nhwc", "filter_layout": "ihwo", "groups": channels, "strides": (stride, stride)}
+    s, graph = product("conv2d", x, weights, **options)
+    assert types_of_weights(keep_weights_narrow(graph)) == {held.data_type}
+    assert_same(run_graph(device, graph, s.feeds, forced={"conv2d": "depthwise"}), interpret(graph, s.feeds))
+
+
+@pytest.mark.parametrize("held", HELD, ids=str)
+@pytest.mark.parametrize("variant", ["implicit", "tiled", "plain"])
+def test_kernels_of_few_channels_read_narrow_weights(device: Device, variant: str, held: Held) -> None:
+    s, graph = convolution(1, 128, 3, held)
+    assert types_of_weights(keep_weights_narrow(graph)) == {held.data_type}
+    assert_same(run_graph(device, graph, s.feeds, forced={"conv2d": variant}), interpret(graph, s.feeds))
+
+
 def network(op: str, hidden: int, held: Held) -> tuple[Sketch, Graph]:
     s = Sketch()
     gates = 3 if op == "gru" else 4
@@ -150,7 +171,14 @@ def test_recurrent_networks_have_no_weights_of_bytes(op: str) -> None:
 @pytest.mark.parametrize("record", ["nvidia", "lavapipe"])
 def test_bytes_take_a_quarter_of_the_memory(record: str, held: Held) -> None:
     target = Target.of(caps_of(record))
-    made = convolution(64, 64, 1, held), convolution(32, 64, 3, held), product("matmul", normal(40, 64), held.of(64, 64))
+    options = {"groups": 128, "input_layout": "nhwc", "filter_layout": "ihwo"}
+    depthwise = product("conv2d", normal(1, 9, 9, 128), held.of(1, 3, 3, 128), **options)
+    made = (
+        convolution(64, 64, 1, held),
+        convolution(32, 64, 3, held),
+        product("matmul", normal(40, 64), held.of(64, 64)),
+        depthwise,
+    )
     for _, graph in made:
         sizes: list[int] = []
         for disabled in ((), ("keep_weights_narrow",)):
@@ -183,12 +211,6 @@ def output() -> Graph:
         ("few elements", product("matmul", normal(4, 10), steps(10, 10))[1]),
         ("another node reads it", shared()),
         ("an output", output()),
-        (
-            "one input channel for each group",
-            product("conv2d", normal(1, 5, 5, 512), steps(1, 3, 3, 512), groups=512, input_layout="nhwc", filter_layout="ihwo")[
-                1
-            ],
-        ),
         ("channels first", product("conv2d", normal(1, 40, 5, 5), steps(40, 40, 1, 1))[1]),
     ],
 )

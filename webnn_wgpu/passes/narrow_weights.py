@@ -102,11 +102,7 @@ def _multiplies_by(graph: Graph, node: Node, value: int) -> bool:
         return False
     if graph.type(node.operands[0]).data_type != "float32":
         return False
-    if node.op not in _CONVOLUTIONS:
-        return True
-    # The kernel of one input channel per group reads few weights, each as often as there are pixels.
-    layout: str = node.attrs["filter_layout"]
-    return bool(node.attrs["input_layout"] == "nhwc" and graph.type(value).shape[layout.index("i")] > 1)
+    return node.op not in _CONVOLUTIONS or bool(node.attrs["input_layout"] == "nhwc")
 
 
 def _has_weights(graph: Graph, node: Node, value: int) -> bool:

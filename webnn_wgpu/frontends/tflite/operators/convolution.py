@@ -54,7 +54,7 @@ def conv_2d(call: TfliteCall) -> Result:
         )
         return rescaled(call, sums, 0, scales_of(call, 1), 2)
     bias = call.reshape(call.floats(2), [outputs]) if call.has(2) else None
-    weights, scales = (call.floats(1), None) if depthwise else whole_weights(call, 1, 0)
+    weights, scales = whole_weights(call, 1, 3 if depthwise else 0)
     if scales is None:
         return call.activated(call.build.conv2d(call.floats(0), weights, bias=bias, **options))
     return call.activated(scaled_sums(call, call.build.conv2d(call.floats(0), weights, **options), scales, bias))
