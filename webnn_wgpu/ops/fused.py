@@ -8,11 +8,12 @@ only output of the body is the output of the node.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from ..ir.graph import Graph, Node, Origin, substitute
+from ..ir.graph import Graph, Node, Origin, Value, substitute
 from ..ir.types import TensorType
 from ..kernels.element import element_of
 from ..kernels.expression import ExpressionBuilder
@@ -85,7 +86,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
         return elementwise_call(expression, builder.uniforms, sources, output, low.output(), low.target, reason)
     epilogue = Epilogue(expression, tuple(builder.uniforms), tuple(outer[v] for v in read), output) if chain else None
     # The anchor is lowered as if it stood in the outer graph, storing the node's output.
-    whole = replace(low.graph, values={**low.graph.values, **body.values})
+    whole = replace(low.graph, values=ChainMap(dict(body.values), cast("dict[int, Value]", low.graph.values)))
     lower = low.ops[anchor.op].lower
     assert lower is not None
     inner = replace(low, node=substitute(anchor, outer), graph=whole, epilogue=epilogue, in_place=False)
