@@ -80,7 +80,7 @@ def _check_bindings(call: KernelCall, label: str, resources: Sequence[Resource],
 
 
 def _blamed(node: Node | None, label: str) -> dict[str, str]:
-    """Return what an error says about a node: the operator, the label and the hint.
+    """Return the parts of an error about a node: the operator, the label and the hint.
 
     A fused node has the operator that gave it its label.
     """
