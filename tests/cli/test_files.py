@@ -166,7 +166,7 @@ def test_convert_of_onnx_models(tmp_path: Path) -> None:
 def test_export_writes_a_page_and_a_module(graph: Path, tmp_path: Path) -> None:
     page = tmp_path / "page"
     written = call("export", graph, "-o", page, "-f", "batch=2", "--device", "reference", "--record", "software").stderr
-    assert "made up: x: random" in written
+    assert "input without a value: x: float32[2, 2], random" in written
     assert f"python -m http.server -d {page}" in written
     model = read_web_model(page)
     assert (model.name, model.inputs["x"].shape, model.page) == ("mlp", (2, 2), None)

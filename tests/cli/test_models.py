@@ -54,7 +54,7 @@ def model(folder: Path) -> Path:
 
 def test_run_makes_inputs_up(model: Path) -> None:
     written = call("run", model).stdout
-    assert "x: random, float32[1, 4]" in written
+    assert "Inputs without a value\n  x  float32[1, 4], random\n" in written
     assert re.search(r"nodes +4 nodes on the device, 0 on the host, 0 evaluated beforehand", written)
     assert re.search(r"y +float32\[1, 3\]  (-?[\d.e-]+, ){2}-?[\d.e-]+\n", written)
     assert "float32[6, 4]" in call("run", model, "--override-dim", "N=6").stdout
@@ -73,7 +73,7 @@ def test_run_on_inputs_of_ones_own(model: Path, tmp_path: Path, form: str) -> No
         "nameless": "1 -2 0.5 3",
     }[form]
     written = call("run", model, "-i", given, "-o", tmp_path / "out").stdout
-    assert "made up" not in written
+    assert "Inputs without a value" not in written
     assert f"written: {tmp_path / 'out' / 'y.npy'}" in written
     with wn.load(model) as loaded:
         np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), loaded.run({"x": x})["y"])
@@ -83,7 +83,7 @@ def test_an_archive_without_a_name_is_for_all_inputs_that_it_names(tmp_path: Pat
     text = "g (float[2] x, float[2] z) => (float[2] y) { y = Sub(x, z) }"
     onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "m.onnx")
     np.savez(tmp_path / "feeds.npz", x=np.float32([5, 6]), z=np.float32([1, 3]))
-    assert "made up" not in call("run", tmp_path / "m.onnx", "-i", tmp_path / "feeds.npz", "-o", tmp_path).stdout
+    assert "Inputs without a value" not in call("run", tmp_path / "m.onnx", "-i", tmp_path / "feeds.npz", "-o", tmp_path).stdout
     assert np.load(tmp_path / "y.npy").tolist() == [4, 3]
     call("run", tmp_path / "m.onnx", "-i", tmp_path / "feeds.npz", "-i", "z=1,1", "-o", tmp_path)
     assert np.load(tmp_path / "y.npy").tolist() == [4, 5]
@@ -110,12 +110,18 @@ def test_an_input_without_its_option(model: Path) -> None:
 def test_a_picture_for_an_input_that_takes_none(model: Path, tmp_path: Path) -> None:
     pytest.importorskip("PIL.Image", reason="the extra `image` is optional").new("RGB", (4, 4)).save(tmp_path / "cat.png")
     found = call("run", model, "-i", tmp_path / "cat.png", exit_code=2).stderr
-    assert "cat.png does not fit x: float32[N, 4]: a picture has rank 3 or 4" in found
+    assert "cat.png does not fit x: float32[N, 4]: an input for a picture must have rank 3 or 4" in found
 
 
 def test_too_few_labels(model: Path, tmp_path: Path) -> None:
     (tmp_path / "labels.txt").write_text("cat\ndog\n")
     assert "labels.txt names 2 of 3 classes" in call("run", model, "--labels", tmp_path / "labels.txt").stdout
+
+
+def test_classes_without_labels_are_numbers(model: Path) -> None:
+    written = call("run", model, "--top", 2).stdout
+    assert len(re.findall(r"^  0\.\d{4}  class [012]$", written, re.MULTILINE)) == 2
+    assert "names" not in written
 
 
 @pytest.mark.parametrize("content", ["text", "nothing", "objects", "a broken archive", "an archive of texts"])
@@ -217,7 +223,7 @@ def test_run_classifies_pictures(tmp_path: Path) -> None:
 
 def test_classes_of_probabilities_and_scores() -> None:
     assert classes(np.float32([[0.25, 0.75]]), {0: "a", 1: "b"}, 5) == [("0.7500", "b (1)"), ("0.2500", "a (0)")]
-    assert classes(np.float32([[0, np.log(3)]]), {}, 1) == [("0.7500", "(1)")]
+    assert classes(np.float32([[0, np.log(3)]]), {}, 1) == [("0.7500", "class 1")]
 
 
 def test_a_terminal_shows_how_far_the_loading_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

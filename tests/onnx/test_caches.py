@@ -399,7 +399,7 @@ def test_models_that_cannot(context: wn.MLContext) -> None:
         for dim in value.type.tensor_type.shape.dim:
             if dim.dim_param == "past":
                 dim.dim_value = 8
-    with pytest.raises(wn.NotSupportedError, match="rows of cache 'pk' are not symbolic; got 8 rows"):
+    with pytest.raises(wn.NotSupportedError, match="rows of cache 'pk' must be a symbolic dimension; got 8 rows"):
         wn.load_onnx(still, context, kv_cache=8)
 
 

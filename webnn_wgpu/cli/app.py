@@ -32,7 +32,16 @@ from .view import view
 from .weights import weights
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """The command group, whose help prints the whole first sentence of each command."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, command.get_short_help_str(limit=1000)) for name, command in sorted(self.commands.items())]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="webnn-wgpu")
 def app() -> None:
     """The W3C Web Neural Network API for Python, on any GPU through WebGPU."""

@@ -20,6 +20,7 @@ from rich import box
 from rich.table import Table
 
 from webnn_wgpu import MLContext, WebNNError, __version__
+from webnn_wgpu.frontends.description import counted_places
 from webnn_wgpu.testing.suite import MODELS, SuiteRecord
 
 from .inputs import GivenInputs, sizes_of
@@ -121,7 +122,7 @@ def _finite(_context: click.Context, parameter: click.Parameter, seconds: float)
 @options(compatible)
 @failing_well
 def bench(**given: Any) -> None:
-    """Measure MODEL. With OUTPUT write the record there, as --json does.
+    """Measure the time of runs of MODEL. With OUTPUT write the record there, as --json does.
 
     With --suite, measure built-in models: networks of common architectures with random weights, which need no file. It takes
     about a minute and prints one table. The file of --json has all figures, the device and the versions, and no data of yours:
@@ -302,7 +303,7 @@ def _write(record: Mapping[str, Any]) -> None:
         record["model"],
         [
             ("adapter", record["adapter"] + software),
-            ("nodes", ", ".join(f"{count} {where}" for where, count in placement.items())),
+            ("nodes", counted_places(placement)),
             ("inputs", ", ".join(f"{name} {kind}" for name, kind in record["inputs"].items())),
             ("load", f"{record['load_ms']:.1f} ms"),
             ("first run", f"{record['first_run_ms']:.1f} ms"),

@@ -135,7 +135,7 @@ def diff(
         console.print(_table(f"{model.name} on {adapter}, against {name}", found))
         click.echo(f"nodes: {placement}")
         for note in given.notes:
-            click.echo(f"input {note}")
+            click.echo(f"input without a value: {note}")
         for report in reports:
             click.echo(f"\n{report}")
         if not bisect and not all(d.close for d in found):

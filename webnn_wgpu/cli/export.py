@@ -121,7 +121,7 @@ def export(
         else:
             written = web.write(loaded, output, record=record, name=name)
     for note in made.notes:
-        click.echo(f"made up: {note}", err=True)
+        click.echo(f"input without a value: {note}", err=True)
     report([output])
     click.echo(f"{len(written)} files. To open the page: python -m http.server -d {output}", err=True)
 

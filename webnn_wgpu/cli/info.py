@@ -39,7 +39,7 @@ from .models import (
 from .text import amount, result_console, write_section
 
 if TYPE_CHECKING:
-    from webnn_wgpu.frontends.description import Analysis
+    from webnn_wgpu.frontends.description import Analysis, ValueInfo
     from webnn_wgpu.passes import PassReport
 
 BUFFER = "max-buffer-size"
@@ -64,7 +64,7 @@ def info(model: Path, device: str, as_json: bool, passes: bool, **shaping: Any) 
             return
         console = result_console()
         write_section(console, "Model", _facts(found))
-        write_section(console, "Inputs", [(i.name, f"{_typed(i)}, here {list(found.shapes[i.name])}") for i in found.inputs])
+        write_section(console, "Inputs", [(i.name, _typed(i) + _settled(i, found)) for i in found.inputs])
         write_section(console, "Outputs", [(o.name, _typed(o)) for o in found.outputs])
         title = "Kernels" if found.parameters is None else "Operators"
         write_section(console, title, [(name, str(count)) for name, count in found.operators.items()])
@@ -90,7 +90,7 @@ def info(model: Path, device: str, as_json: bool, passes: bool, **shaping: Any) 
 def check(
     click_context: click.Context, model: Path, device: str, as_json: bool, fallback: str, every: bool, **shaping: Any
 ) -> None:
-    """Say for each operator of MODEL where it would run, and why. Nothing is run.
+    """Print where each operator of MODEL would run, and why. Nothing is run.
 
     Exits with 0 if everything runs on the device (or, with --fallback host, at all), else with 1. Nodes whose shapes depend on
     values of the host ("later") are settled only by a run.
@@ -171,6 +171,12 @@ def _rule_rows() -> list[tuple[str, str]]:
         lines = [line for rule in each.rules for line in rule.describe().splitlines()]
         rows += [(each.name if i == 0 else "", line) for i, line in enumerate(lines)]
     return rows
+
+
+def _settled(info: ValueInfo, found: Analysis) -> str:
+    """Return the shape for which a model was analyzed, if its own has other dimensions than sizes."""
+    shape = list(found.shapes[info.name])
+    return "" if info.shape is not None and list(info.shape) == shape else f", here {shape}"
 
 
 def _typed(info: Any) -> str:

@@ -92,7 +92,7 @@ class GivenInputs:
             if info.name not in found:
                 shape = self.shapes.get(info.name) or settle(info.shape, sizes, f"input '{info.name}'")
                 found[info.name] = made_up(info, tuple(shape), random)
-                self.notes.append(f"{info.name}: random, {info.dtype}{list(shape)}")
+                self.notes.append(f"{info.name}: {info.dtype}{list(shape)}, {_kind_made_up(info)}")
         return {name: found[name] for name in names}
 
     def _read(self, info: ValueInfo, text: str, inputs: Sequence[ValueInfo]) -> dict[str, Array]:
@@ -225,20 +225,33 @@ def converted(array: Array, info: ValueInfo) -> Array:
     return found
 
 
+def _kind_made_up(info: ValueInfo) -> str:
+    """Return the kind of elements that `made_up` gives an input."""
+    name = info.name.lower()
+    if info.dtype.kind in "biu" and "mask" in name:
+        return "ones"
+    if info.dtype.kind in "iu" and ("type_id" in name or "token_type" in name):
+        return "zeros"
+    if info.dtype.kind in "iu" and "position" in name and info.shape != ():
+        return "counting up"
+    return "random"
+
+
 def made_up(info: ValueInfo, shape: tuple[int, ...], random: np.random.Generator) -> Array:
     """Return random elements for an input. Masks are full, and positions count up."""
-    name = info.name.lower()
-    if info.dtype == bool:
-        return np.ones(shape, bool) if "mask" in name else random.random(shape) < 0.5
-    if info.dtype.kind in "iu":
-        if "mask" in name:
+    match _kind_made_up(info):
+        case "ones":
             return np.ones(shape, info.dtype)
-        if "type_id" in name or "token_type" in name:
+        case "zeros":
             return np.zeros(shape, info.dtype)
-        if "position" in name and shape:
+        case "counting up":
             return np.broadcast_to(np.arange(shape[-1], dtype=info.dtype), shape).copy()
-        return random.integers(0, MOST_RANDOM_INTEGER, shape).astype(info.dtype)
-    return random.standard_normal(shape).astype(info.dtype)
+        case _:
+            if info.dtype == bool:
+                return random.random(shape) < 0.5
+            if info.dtype.kind in "iu":
+                return random.integers(0, MOST_RANDOM_INTEGER, shape).astype(info.dtype)
+            return random.standard_normal(shape).astype(info.dtype)
 
 
 def pairs(what: str, kind: Callable[[str], Any] = str) -> Callable[..., dict[str, Any]]:

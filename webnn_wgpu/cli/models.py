@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -362,6 +363,9 @@ def open_context(device: str) -> MLContext:
 
 def context_with(**given: Any) -> MLContext:
     """Return a context for options of `create_context`. Its warnings go to the log."""
+    if sys.platform == "linux":
+        # Without this variable, Mesa's drivers print errors that do no harm. This is its value in a login session.
+        os.environ.setdefault("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
         context = ml.create_context(**given)

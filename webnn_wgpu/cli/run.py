@@ -51,14 +51,14 @@ class _Run(click.Command):
 @click.option(
     "--labels", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Names of classes, one a line or JSON."
 )
-@click.option("--top", default=5, show_default=True, type=click.IntRange(1), help="Classes to print, with --labels.")
+@click.option("--top", type=click.IntRange(1), help="Number of most likely classes to print.  [default: 5 with --labels]")
 @click.option("--profile", is_flag=True, help="Run once more, step by step, and print what took how long.")
 @failing_well
 def run(
     model: Path,
     output_dir: Path | None,
     labels: Path | None,
-    top: int,
+    top: int | None,
     profile: bool,
     fallback: Any,
     device: str,
@@ -67,7 +67,7 @@ def run(
 ) -> None:
     """Run MODEL once and print its outputs."""
     given = values(model, rest)
-    names = None if labels is None else read_labels(labels)
+    names = {} if labels is None else read_labels(labels)
     with open_context(device) as context, loading(model) as progress:
         loaded = load_model_or_folder(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
         with loaded:
@@ -77,13 +77,13 @@ def run(
             placement = loaded.placement.summary()
     console = result_console()
     write_section(console, "Model", [("adapter", context.description), ("nodes", placement)])
-    write_section(console, "Inputs made up", [("", note) for note in given.notes])
+    write_section(console, "Inputs without a value", [note.partition(": ")[::2] for note in given.notes])
     write_section(console, "Outputs", [(name, described(array)) for name, array in results.items()])
-    if names is not None:
+    if labels is not None or top is not None:
         for name, scores in results.items():
-            write_section(console, f"Classes by {name}", classes(scores, names, top))
+            write_section(console, f"Classes by {name}", classes(scores, names, top or 5))
         most = max((scores.shape[-1] for scores in results.values() if scores.ndim), default=0)
-        if len(names) < most:
+        if labels is not None and len(names) < most:
             click.echo(f"{labels} names {len(names)} of {most} classes")
     if watched is not None:
         click.echo(watched)
@@ -128,7 +128,7 @@ def classes(scores: Array, names: Mapping[int, str], top: int) -> list[tuple[str
     for row in scores.reshape(-1, scores.shape[-1] if scores.ndim else 1):
         chances = probabilities(row.astype(np.float64))
         best = np.argsort(-chances, kind="stable")[:top].tolist()
-        rows += [(f"{chances[i]:.4f}", f"{names.get(i, '')} ({i})".strip()) for i in best]
+        rows += [(f"{chances[i]:.4f}", f"{names[i]} ({i})" if i in names else f"class {i}") for i in best]
     return rows
 
 

@@ -72,10 +72,7 @@ class Placement(tuple[Placed, ...]):
     def summary(self) -> str:
         """Return one line: how many nodes run where, and which on the host."""
         counts = Counter(p.where for p in self)
-        nodes = "node" if counts["device"] == 1 else "nodes"
-        text = (
-            f"{counts['device']} {nodes} on the device, {counts['host']} on the host, {counts['folded']} evaluated beforehand"
-        )
+        text = counted_places(counts)
         text += "".join(f", {counts[where]} {where}" for where in ("unsupported", "later") if counts[where])
         groups: dict[tuple[str, str], list[str]] = {}
         for placed in self.on("host"):
@@ -86,6 +83,12 @@ class Placement(tuple[Placed, ...]):
                 for (op, note), names in groups.items()
             )
         return text
+
+
+def counted_places(counts: Mapping[str, int]) -> str:
+    """Return how many nodes run on the device, run on the host and are evaluated beforehand."""
+    nodes = "node" if counts["device"] == 1 else "nodes"
+    return f"{counts['device']} {nodes} on the device, {counts['host']} on the host, {counts['folded']} evaluated beforehand"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -99,7 +99,9 @@ def image_tensor(
 def _layout(shape: tuple[int | str | None, ...], how: Preprocessing) -> tuple[int, int, int, bool]:
     """Return channels, height, width, and whether channels are last."""
     if len(shape) not in (3, 4):
-        raise MLTypeError("a picture has rank 3 or 4", got=str(list(shape)), allowed="[1, 3, height, width] and its kind")
+        raise MLTypeError(
+            "an input for a picture must have rank 3 or 4", got=str(list(shape)), allowed="such as [1, 3, height, width]"
+        )
     if len(shape) == 4 and isinstance(shape[0], int) and shape[0] != 1:
         raise MLTypeError("one picture is a batch of one", got=str(list(shape)))
     first, middle, end = shape[-3:]

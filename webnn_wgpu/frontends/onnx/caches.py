@@ -79,7 +79,10 @@ def find_caches(graph: onnx_ir.Graph, name: str) -> tuple[Cache, ...]:
     for cache in caches:
         if isinstance(size := declared_size(cache.past, cache.axis), int):
             raise NotSupportedError(
-                f"{name}: the rows of cache '{cache.past.name}' are not symbolic", operator="load", got=f"{size} rows"
+                f"{name}: the number of rows of cache '{cache.past.name}' must be a symbolic dimension",
+                operator="load",
+                got=f"{size} rows",
+                hint="Export the model with a symbolic length of the cache, or load it without kv_cache=",
             )
     return caches
 
