@@ -47,7 +47,7 @@ def test_what_is_wrong_and_what_dbg_shows(model: Path, tmp_path: Path) -> None:
     wgsl = file.read_text(encoding="utf-8")
     file.write_text(wgsl.replace("return y0;", 'dbg(x0, "x0");\n    return y0 + 1.0;'), encoding="utf-8")
     lines = call(model, "neg", "-i", "x=1,2,3,4", "--file", file, "--once", exit_code=1).stdout.splitlines()
-    assert lines[1].startswith("  float32[4]: 4 of 4 elements differ, by at most 1, ")
+    assert lines[1].startswith("  float32[4]: 4 of 4 elements differ from the original's, by at most 1, ")
     assert lines[2] == "4 values"
     assert [line.split()[3:5] for line in lines[4:]] == [["x0", f"{n}.0"] for n in (1, 2, 3, 4)]
 

@@ -315,6 +315,11 @@ def test_a_kernel_of_a_graph(product: wn.MLGraph, context: wn.MLContext) -> None
     assert_interpreted_right(result[: 17 * 24].reshape(17, 24), product, context)
     with pytest.raises(wn.MLTypeError, match=r"a buffer that the kernel reads is missing; got b"):
         debug.interpret(kernel, {a: given["x"]})
+    generic = (
+        "@group(0) @binding(0) var<storage, read_write> y: array<T>;\n@compute @workgroup_size(1) fn main() { y[0] = T(1); }"
+    )
+    with pytest.raises(wn.MLTypeError, match=r"must name variables of the kernel; got out; allowed: y"):
+        debug.interpret(generic, {"out": np.zeros(1, np.float32)}, grid=1)
     with pytest.raises(wn.MLTypeError, match=r"must name variables of the kernel; got c; allowed: a, b"):
         debug.interpret(kernel, {"c": 4})
     with pytest.raises(

@@ -118,6 +118,12 @@ def test_what_does_not_fit_is_counted(context: wn.MLContext) -> None:
     assert traced("    dbg(1u); dbg(2u);", {"global": 6}, limit=2, context=context).lost == 0
 
 
+def test_a_printed_trace_has_its_first_values_alone(context: wn.MLContext) -> None:
+    lines = str(traced("".join(f"dbg({i}u); " for i in range(6)), context=context)).splitlines()
+    assert lines[0] == "48 values; the first 40, `where` selects others"
+    assert len(lines) == 42
+
+
 @pytest.mark.parametrize(
     "parameters",
     [

@@ -42,11 +42,29 @@ def test_a_source_that_is_wrong(context: wn.MLContext) -> None:
     assert not trial
     (result,) = trial.results
     assert (result.type, result.elements, result.different, result.max_abs_error) == ("float32[3]", 3, 1, 4.5)
-    assert str(trial).startswith(
-        "neg_0: no times: the device takes no timestamps\n  float32[3]: 1 of 3 elements differ, by at most 4.5, "
-    )
+    times, difference = str(trial).splitlines()
+    assert times == "neg_0: no times: the device takes no timestamps"
+    assert difference.startswith("  float32[3]: 1 of 3 elements differ from the original's, by at most 4.5, ")
+    assert difference.endswith("; 1 disagree with the numpy reference")
     assert not graph.kernels["neg_0"].overridden
     np.testing.assert_array_equal(context.compute(graph, {"x": X})["y"], -X)
+
+
+def test_a_source_that_is_right_is_told_from_a_wrong_original(context: wn.MLContext) -> None:
+    wrong = """
+    @group(0) @binding(0) var<storage, read> x: array<f32>;
+    @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+    @compute @workgroup_size(3) fn main(@builtin(local_invocation_index) i: u32) { y[i] = x[i] + 2.0; }"""
+    for reference, end in ((lambda array: array + 1, "; all agree with the numpy reference"), (None, " ULP")):
+        builder = context.create_graph_builder()
+        x = builder.input("x", {"dataType": "float32", "shape": [3]})
+        y = builder.wgsl_op(
+            wrong, [builder.abs(x)], output_shapes=[3], output_types="float32", workgroups=1, label="own", reference=reference
+        )
+        graph = builder.build({"y": y})
+        trial = debug.try_kernel(graph, {"x": X}, "own", wrong.replace("2.0", "1.0"), runs=0)
+        assert trial.results[0].wrong == (None if reference is None else 0)
+        assert str(trial).endswith(end)
 
 
 def test_every_kernel_of_a_network_is_what_it_is(context: wn.MLContext) -> None:

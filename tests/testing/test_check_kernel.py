@@ -150,6 +150,7 @@ def test_a_read_out_of_bounds(on: list[wn.MLContext]) -> None:
 
 def test_an_element_that_is_never_written(on: list[wn.MLContext]) -> None:
     found = faults(on, SQUARE.replace("id.x < arrayLength(&x)", "id.x < 98u"))
+    assert ", the fill pattern of elements that are never written, instead of " in found
     assert "y: elements are never written; 2 of 100, the first at [3, 23]" in found
     assert "before" not in found
 
@@ -432,6 +433,10 @@ def test_what_is_refused(on: list[wn.MLContext], reference: wn.MLContext) -> Non
         check_kernel(SQUARE, np.square, **{**given, "workgroups": 0})
     with pytest.raises(wn.OperationError, match=r"check_kernel\('mine'\): .*no definition in scope for identifier: `wrong`"):
         check_kernel(SQUARE.replace("* x[id.x]", "* wrong"), np.square, **given, label="mine")
+    with pytest.raises(
+        wn.OperationError, match=r"`SCALE` in .*\. `constants=\{'SCALE': \.\.\.\}` defines a constant\. Its source"
+    ):
+        check_kernel(SQUARE.replace("* x[id.x]", "* SCALE"), np.square, **given)
     with pytest.raises(wn.NotSupportedError, match="the context has no WebGPU device"):
         check_kernel(SQUARE, np.square, **{**given, "on": [reference]})
 

@@ -322,7 +322,9 @@ def _of_source(
     overrides = ids | {n for n, d in declared.items() if isinstance(d, Global) and d.declaration.kind == "override"}
     free = {n: v for n, v in constants.items() if n not in overrides}
     bound = _bound(declared.values())
-    in_order = _in_order(feeds, [variable.name for variable in bound])
+    names = [variable.name for variable in bound]
+    _named(feeds, names, name)
+    in_order = _in_order(feeds, names)
     for variable, value in zip(bound, in_order, strict=False):
         # A type `T` of float64, which WGSL lacks and numpy prefers, has no declaration.
         if variable.declaration.template and np.asarray(value).dtype == np.float64:

@@ -32,6 +32,9 @@ LIMIT = 4096
 
 Id: TypeAlias = tuple[int, int, int]
 
+_PRINTED = 40
+"""Most values that a printed trace shows."""
+
 _TITLES = ("workgroup", "invocation", "#", "name", "value", "line")
 _IDS = ("workgroup", "invocation", "global")
 
@@ -61,7 +64,9 @@ Where: TypeAlias = str | Mapping[str, Any] | Callable[[TracedValue], bool] | Non
 
 
 class Trace(Sequence[TracedValue]):
-    """The values of the `dbg` statements of a kernel, by invocation, then in the order of the run. `print` shows a table.
+    """The values of the `dbg` statements of a kernel, by invocation, then in the order of the run.
+
+    `print` shows a table of the first ones.
 
     Attributes:
         total: the number of values. It exceeds the length of the trace if the buffer was too small.
@@ -103,10 +108,13 @@ class Trace(Sequence[TracedValue]):
         ]
 
     def __str__(self) -> str:
-        return "\n".join([self.summary(), *aligned([_TITLES, *self.rows()], (2,))])
+        return "\n".join([self._heading(), *aligned([_TITLES, *self.rows()[:_PRINTED]], (2,))])
 
     def __rich__(self) -> Any:
-        return rich_table(self.summary(), [_TITLES, *self.rows()], (2,))
+        return rich_table(self._heading(), [_TITLES, *self.rows()[:_PRINTED]], (2,))
+
+    def _heading(self) -> str:
+        return self.summary() + (f"; the first {_PRINTED}, `where` selects others" if len(self) > _PRINTED else "")
 
     def __repr__(self) -> str:
         return f"Trace({self.summary()})"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,10 @@ from webnn_wgpu.kernels.source_map import map_of_source
 from webnn_wgpu.runtime.program import Program
 from webnn_wgpu.runtime.trials import try_source
 
+from .diff import by_transforms
+from .observing import ObservedValues, observing
+from .oracles import Reference
+
 RUNS = 20
 """The default number of timed runs of each kernel."""
 
@@ -35,6 +39,8 @@ class ResultError:
         different: the number of elements that differ.
         max_abs_error: the largest difference. Infinite if a NaN or infinity has no counterpart.
         max_ulp: the largest distance in representable numbers of the data type.
+        wrong: the number of elements beyond the permitted error of the numpy reference. None if no element differs, or if the
+            operator has no reference.
     """
 
     type: str
@@ -42,14 +48,18 @@ class ResultError:
     different: int
     max_abs_error: float
     max_ulp: float
+    wrong: int | None = None
 
     def __str__(self) -> str:
         if not self.different:
             return f"{self.type}: all {self.elements} elements are the same"
-        return (
-            f"{self.type}: {self.different} of {self.elements} elements differ, by at most {self.max_abs_error:.3g}, "
-            f"{self.max_ulp:.4g} ULP"
+        text = (
+            f"{self.type}: {self.different} of {self.elements} elements differ from the original's, by at most "
+            f"{self.max_abs_error:.3g}, {self.max_ulp:.4g} ULP"
         )
+        if self.wrong is None:
+            return text
+        return f"{text}; {'all agree' if not self.wrong else f'{self.wrong} disagree'} with the numpy reference"
 
 
 @dataclass(frozen=True)
@@ -94,7 +104,8 @@ def try_kernel(
 ) -> KernelTrial:
     """Run a source instead of a kernel, compare its results with the original's, and time both in turn.
 
-    The graph keeps its installed kernels: `MLGraph.override` installs a source.
+    Results that differ are compared with the numpy reference too, as `diff` compares them. The graph keeps its installed
+    kernels: `MLGraph.override` installs a source.
 
     Args:
         graph: the graph.
@@ -136,8 +147,33 @@ def try_kernel(
     with context.guarded("try_kernel", label=found.name), context.lock:
         tried = try_source(program, found.name, map_of_source(override.wgsl, override.file), arrays, runs)
     results = tuple(_error(a, e) for a, e in zip(tried.actual, tried.expected, strict=True))
+    if any(result.different for result in results):
+        wrong = _disagreeing(graph, found.name, arrays, tried.actual)
+        results = tuple(replace(result, wrong=count) for result, count in zip(results, wrong, strict=True))
     medians = [None, None] if tried.microseconds is None else np.median(tried.microseconds, axis=0).tolist()
     return KernelTrial(found.name, results, medians[1], medians[0])
+
+
+def _disagreeing(graph: MLGraph, kernel: str, inputs: Mapping[str, Array], results: Sequence[Array]) -> Sequence[int | None]:
+    """Return how many elements of each result of a kernel's operator disagree with the numpy reference."""
+    plan = graph.plan
+    assert plan is not None
+    position = plan.dispatches[list(graph.kernels).index(kernel)].node
+    unknown: list[int | None] = [None] * len(results)
+    if position is None:
+        return unknown
+    operands: list[Array | None] = []
+    values = ObservedValues(graph.optimized, lambda at, given, _: operands.extend(given if at == position else ()))
+    context = context_of(graph)
+    with context.guarded("try_kernel", label=kernel), context.lock, observing(graph, values, "try_kernel"):
+        executable_of(graph).start(inputs, list(graph.outputs)).result()
+    stored = dict(zip((v for v in graph.optimized.nodes[position].outputs if v in plan.places), results, strict=True))
+    given = [stored.get(value) for value in graph.optimized.nodes[position].outputs]
+    kernels = [each for each, planned in zip(graph.kernels.values(), plan.dispatches, strict=True) if planned.node == position]
+    judged = Reference(graph).judge(position, operands, given, by_transforms(kernels))
+    if judged is None:
+        return unknown
+    return [int(np.count_nonzero(each.wrong)) for each, result in zip(judged, given, strict=True) if result is not None]
 
 
 def inputs_of(graph: MLGraph, run: Callable[[], object]) -> dict[str, Array]:

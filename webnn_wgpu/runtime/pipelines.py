@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import tempfile
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -106,11 +107,12 @@ class PipelineCache:
             folder = usable_folder()
             file = _keep_source(source, spec, folder / "failed" if folder else Path(tempfile.gettempdir()))
             found = map_of_source(spec.source, "") if spec.source else map_of_kernel(spec)
+            made = operators_made_at(str(error), found, planned)
             raise OperationError(
                 f"{_blamed(spec)} does not compile: {compiler_message(str(error), found)}",
                 label=label,
                 got="" if spec.source else str(spec),
-                hint=". ".join(filter(None, (f"Its source is in {file}", operators_made_at(str(error), found, planned)))),
+                hint=". ".join(filter(None, (_missing_constant(spec, str(error)), f"Its source is in {file}", made))),
             ) from error
 
     def override(self, planned: PlannedDispatch, source: SourceMap) -> Pipeline:
@@ -205,6 +207,12 @@ def _entry(binding: Binding) -> dict[str, Any]:
 
 def _blamed(spec: KernelSpec) -> str:
     return "the shader" if spec.source else f"shader of template {template_file(spec)}"
+
+
+def _missing_constant(spec: KernelSpec, error: str) -> str:
+    """Return a hint about a name in capitals that an application's own source uses and nothing defines."""
+    undefined = re.search(r"no definition in scope for identifier: `([A-Z][A-Z0-9_]*)`", error)
+    return f"`constants={{'{undefined[1]}': ...}}` defines a constant" if spec.source and undefined else ""
 
 
 def _keep_source(source: str, spec: KernelSpec, folder: Path) -> Path:

@@ -177,6 +177,7 @@ def check_kernel(
         >>> report.distance
         0.0
     """
+    __tracebackhide__ = True  # pytest then shows the line of the test, and the report
     fail = failing("check_kernel", label)
     _check_lists(shapes, dtypes, on, fail)
     given = [_case(s, d, fail) for d in dtypes for s in shapes]
@@ -428,9 +429,11 @@ def _distance(found: Array, wanted: Array, tolerance: float, atol: float | None)
     if worst <= allowed:
         return worst, ""
     at = tuple(int(i) for i in np.unravel_index(int(distances.argmax()), wanted.shape))
+    unwritten = found[at].tobytes() == bytes([FILL_PATTERN]) * wanted.itemsize
+    shown = f"{found[at]!s}{', the fill pattern of elements that are never written,' if unwritten else ''}"
     return worst, (
         f"{np.count_nonzero(distances > allowed)} of {wanted.size} elements are further than {allowed:g}{unit} from the "
-        f"reference, the worst at {list(at)}: {found[at]!s} instead of {wanted[at]!s}, by {worst:.4g}{unit}"
+        f"reference, the worst at {list(at)}: {shown} instead of {wanted[at]!s}, by {worst:.4g}{unit}"
     ) + ("; `tolerance` or `atol` allows for roundings" if wanted.dtype.kind == "f" else "")
 
 
