@@ -161,7 +161,7 @@ def test_rules_of_reading_and_writing(anywhere: wn.MLContext, fresh: wn.MLContex
             (
                 7,
                 "a tensor must be an MLTensor; got int; allowed: MLTensor. "
-                "create_tensor() and wrap_buffer() return one. compute() takes arrays",
+                "create_tensor(), wrap_buffer() and tensor_from_texture() return one. compute() takes arrays",
             ),
         ):
             with pytest.raises(TypeError) as caught:

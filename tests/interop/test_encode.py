@@ -162,17 +162,17 @@ def test_wrong_encoders(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
         (
             {"encoder": finished},
             wn.InvalidStateError,
-            r"nothing can be recorded into encoder: it has finished; got [^.]*\. Create another one$",
+            r"encoder must accept commands; got one that has finished: [^.]*\. Create another one$",
         ),
         (
             {"encoder": locked},
             wn.InvalidStateError,
-            "nothing can be recorded into encoder: it has an open pass; .*Give the pass as `compute_pass=`.*another one$",
+            "encoder must accept commands; got one that has an open pass: .*Give the pass as `compute_pass=`.*another one$",
         ),
         (
             {"compute_pass": ended},
             wn.InvalidStateError,
-            "nothing can be recorded into compute_pass: it has ended; got .*Begin another one$",
+            "compute_pass must accept commands; got one that has ended: .*Begin another one$",
         ),
     ):
         if arguments == {"encoder": locked} and not TOLD_AT_ONCE:

@@ -333,7 +333,7 @@ def test_wrong_targets(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
         lambda: own.tensor_to_texture(grid(own, [[1]]), source, encoder=encoder),
     ):
         with pytest.raises(
-            wn.InvalidStateError, match=r"recorded into encoder: it has finished; got [^.]*\. Create another one$"
+            wn.InvalidStateError, match=r"encoder must accept commands; got one that has finished: [^.]*\. Create another one$"
         ):
             call()
 

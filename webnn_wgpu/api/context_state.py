@@ -110,7 +110,7 @@ class ContextState:
                 operator=operator,
                 got=type(tensor).__name__,
                 allowed="MLTensor",
-                hint="create_tensor() and wrap_buffer() return one. compute() takes arrays",
+                hint="create_tensor(), wrap_buffer() and tensor_from_texture() return one. compute() takes arrays",
             )
         if tensor._context is not self:
             raise MLTypeError(

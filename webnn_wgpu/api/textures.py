@@ -75,7 +75,7 @@ class Textures(ContextState):
 
         Raises:
             MLTypeError: another device's texture, one without the usage, of integers or depths, or an argument is wrong.
-            InvalidStateError: the texture or tensor was destroyed, or nothing can be recorded into the encoder.
+            InvalidStateError: the texture or tensor was destroyed, or the encoder accepts no commands.
             OutOfMemoryError: the tensor is larger than one storage binding, or the device cannot hold it.
             NotSupportedError: the context has no device.
 
@@ -167,7 +167,7 @@ class Textures(ContextState):
         Raises:
             MLTypeError: another device's texture, one without the usage, or an argument is wrong.
             MLTensorStateError: the tensor was destroyed.
-            InvalidStateError: the texture was destroyed, or nothing can be recorded into the encoder.
+            InvalidStateError: the texture was destroyed, or the encoder accepts no commands.
             OutOfMemoryError: the tensor is larger than one storage binding.
             OperationError: the texture's format cannot be drawn to.
             NotSupportedError: the context has no device.

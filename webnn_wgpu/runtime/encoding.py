@@ -52,4 +52,4 @@ def recording(what: str, with_open_pass: str = "End passes first") -> Generator[
         state, hint = ("has finished", "Create another one") if what == "encoder" else ("has ended", "Begin another one")
         if _LOCKED in message:
             state, hint = "has an open pass", f"{with_open_pass}. WebGPU makes the encoder invalid: create another one"
-        raise InvalidStateError(f"nothing can be recorded into {what}: it {state}", got=message, hint=hint) from error
+        raise InvalidStateError(f"{what} must accept commands", got=f"one that {state}: {message}", hint=hint) from error
