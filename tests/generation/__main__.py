@@ -20,7 +20,9 @@ def main() -> None:
     written = False
     missing = unregistered()
     for module in missing:
-        print(f"{module}: not registered, so add it to webnn_wgpu/ops/__init__.py and run this again")
+        print(
+            f"{module}: not registered, so import it and list it in _MODULES in webnn_wgpu/ops/__init__.py, and run this again"
+        )
     for path, text in generated().items():
         file = REPOSITORY / path
         if not file.exists() or file.read_text(encoding="utf-8") != text:
@@ -40,13 +42,14 @@ def main() -> None:
 
 
 def unregistered() -> list[str]:
-    """Return the modules of operators that `webnn_wgpu/ops/__init__.py` does not import."""
+    """Return the modules of operators that `_MODULES` in `webnn_wgpu/ops/__init__.py` does not list."""
     folder = REPOSITORY / "webnn_wgpu" / "ops"
-    imported = set(re.findall(r"^    (\w+),$", (folder / "__init__.py").read_text(encoding="utf-8"), re.MULTILINE))
+    registry = (folder / "__init__.py").read_text(encoding="utf-8").partition("_MODULES = (")[2].partition("\n)")[0]
+    listed = set(re.findall(r"^    (\w+),$", registry, re.MULTILINE))
     return [
         path.relative_to(REPOSITORY).as_posix()
         for path in sorted(folder.glob("[!_]*.py"))
-        if path.stem not in imported and re.search(r"^OPS\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+        if path.stem not in listed and re.search(r"^OPS\b", path.read_text(encoding="utf-8"), re.MULTILINE)
     ]
 
 

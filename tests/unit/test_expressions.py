@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from webnn_wgpu.core.data_types import ANY
@@ -15,6 +16,8 @@ from webnn_wgpu.kernels.notation import term
 from webnn_wgpu.kernels.templates import library_functions
 from webnn_wgpu.kernels.terms import OPAQUE_ZERO, FunctionCall, Hidden, Rounded, Symbol
 from webnn_wgpu.ops import OPS
+from webnn_wgpu.ops._row_documentation import Text
+from webnn_wgpu.ops._rows import unary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,3 +151,9 @@ def test_expressions_are_keys() -> None:
     assert chain("float32", "float32") is not chain("float32", "float32")
     half, single = chain("float32", "float16", "float32"), chain("float32", "float32", "float32")
     assert len({single, chain("float32", "float32", "float32"), half}) == 2
+
+
+@pytest.mark.parametrize("code", ["select(0.0, x, x != x)", "select(x, 0.0, x == x)"])
+def test_a_row_finds_nan_by_its_bits(code: str) -> None:
+    with pytest.raises(ValueError, match=r"the formula of x\.own must find NaN by is_nan_f32\(x\); got x [!=]= x in"):
+        unary("x.own", code, np.abs, Text(summary="An operator."))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
@@ -120,7 +121,11 @@ def unary(
         bounds: the bounds that replace `tolerance`.
         precision: the treatment of float16, if the operator has a particular one.
         gradient: the rule of the gradient. None means that the operator has none.
+
+    Raises:
+        ValueError: a formula compares a value with itself.
     """
+    _check_formulas(name, code, integer, pairs)
 
     def formula_for(operands: Sequence[str], out: str, values: Attrs) -> Formula:
         uniforms = tuple(scalar_uniform(a.name, values[a.name], operands[0]) for a in attrs)
@@ -190,7 +195,11 @@ def binary(
         bounds: the bounds that replace `tolerance`.
         commutative: whether the operands may be swapped.
         gradient: the rule of the gradient. None means that the operator has none.
+
+    Raises:
+        ValueError: a formula compares a value with itself.
     """
+    _check_formulas(name, code, integer, pairs)
 
     def formula_for(inputs: Sequence[str], out: str, values: Attrs) -> Formula:
         kind, value = DATA_TYPES[inputs[0]].kind, ELEMENTS[inputs[0]].value
@@ -225,6 +234,13 @@ def binary(
         commutative=commutative,
         documentation=binary_documentation(name, text, operands, output),
     )
+
+
+def _check_formulas(name: str, *codes: str) -> None:
+    """Refuse formulas that compare a value with itself to find NaN: compilers assume that NaN does not occur."""
+    for code in codes:
+        if found := re.search(r"\b(\w+) [!=]= \1\b", code):
+            raise ValueError(f"the formula of {name} must find NaN by is_nan_f32({found[1]}); got {found[0]} in {code!r}")
 
 
 def _without(**optional: object) -> tuple[Interface, ...]:
