@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -55,15 +55,19 @@ def test_a_source_that_is_right_is_told_from_a_wrong_original(context: wn.MLCont
     @group(0) @binding(0) var<storage, read> x: array<f32>;
     @group(0) @binding(1) var<storage, read_write> y: array<f32>;
     @compute @workgroup_size(3) fn main(@builtin(local_invocation_index) i: u32) { y[i] = x[i] + 2.0; }"""
-    for reference, end in ((lambda array: array + 1, "; all agree with the numpy reference"), (None, " ULP")):
+
+    def reference(array: Any) -> Any:
+        return array + 1
+
+    for given, end in ((reference, "; all agree with the numpy reference"), (None, " ULP")):
         builder = context.create_graph_builder()
         x = builder.input("x", {"dataType": "float32", "shape": [3]})
         y = builder.wgsl_op(
-            wrong, [builder.abs(x)], output_shapes=[3], output_types="float32", workgroups=1, label="own", reference=reference
+            wrong, [builder.abs(x)], output_shapes=[3], output_types="float32", workgroups=1, label="own", reference=given
         )
         graph = builder.build({"y": y})
         trial = debug.try_kernel(graph, {"x": X}, "own", wrong.replace("2.0", "1.0"), runs=0)
-        assert trial.results[0].wrong == (None if reference is None else 0)
+        assert trial.results[0].wrong == (None if given is None else 0)
         assert str(trial).endswith(end)
 
 

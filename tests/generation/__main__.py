@@ -20,9 +20,7 @@ def main() -> None:
     written = False
     missing = unregistered()
     for module in missing:
-        print(
-            f"{module}: not registered, so import it and list it in _MODULES in webnn_wgpu/ops/__init__.py, and run this again"
-        )
+        print(f"{module}: not registered, so import it in webnn_wgpu/ops/__init__.py, list it in _MODULES, and run this again")
     for path, text in generated().items():
         file = REPOSITORY / path
         if not file.exists() or file.read_text(encoding="utf-8") != text:

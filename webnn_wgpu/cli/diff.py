@@ -134,8 +134,8 @@ def diff(
         console = result_console()
         console.print(_table(f"{model.name} on {adapter}, against {name}", found))
         click.echo(f"nodes: {placement}")
-        for note in given.notes:
-            click.echo(f"input without a value: {note}")
+        for input_name, note in given.notes:
+            click.echo(f"input without a value: {input_name}: {note}")
         for report in reports:
             click.echo(f"\n{report}")
         if not bisect and not all(d.close for d in found):

@@ -120,8 +120,8 @@ def export(
             written = web.write(loaded, output, record=record, name=name, inputs=feeds, page=form)
         else:
             written = web.write(loaded, output, record=record, name=name)
-    for note in made.notes:
-        click.echo(f"input without a value: {note}", err=True)
+    for input_name, note in made.notes:
+        click.echo(f"input without a value: {input_name}: {note}", err=True)
     report([output])
     click.echo(f"{len(written)} files. To open the page: python -m http.server -d {output}", err=True)
 

@@ -41,7 +41,7 @@ class GivenInputs:
         tokenizer: a `tokenizer.json`, for text.
         seed: of random inputs.
         weights, manifest: files of the weights of a WebNN graph.
-        notes: the values that were made up, for people.
+        notes: the name of each input without a value, and the type and kind of its elements, for people.
     """
 
     given: Mapping[str, str]
@@ -53,7 +53,7 @@ class GivenInputs:
     seed: int = 0
     weights: Path | None = None
     manifest: Path | None = None
-    notes: list[str] = field(default_factory=list[str])
+    notes: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -92,7 +92,7 @@ class GivenInputs:
             if info.name not in found:
                 shape = self.shapes.get(info.name) or settle(info.shape, sizes, f"input '{info.name}'")
                 found[info.name] = made_up(info, tuple(shape), random)
-                self.notes.append(f"{info.name}: {info.dtype}{list(shape)}, {_kind_made_up(info)}")
+                self.notes.append((info.name, f"{info.dtype}{list(shape)}, {_kind_made_up(info)}"))
         return {name: found[name] for name in names}
 
     def _read(self, info: ValueInfo, text: str, inputs: Sequence[ValueInfo]) -> dict[str, Array]:

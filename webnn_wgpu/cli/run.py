@@ -77,7 +77,7 @@ def run(
             placement = loaded.placement.summary()
     console = result_console()
     write_section(console, "Model", [("adapter", context.description), ("nodes", placement)])
-    write_section(console, "Inputs without a value", [note.partition(": ")[::2] for note in given.notes])
+    write_section(console, "Inputs without a value", given.notes)
     write_section(console, "Outputs", [(name, described(array)) for name, array in results.items()])
     if labels is not None or top is not None:
         for name, scores in results.items():
