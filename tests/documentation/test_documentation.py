@@ -50,6 +50,12 @@ def test_links_and_anchors_of_a_page_resolve(page: Path) -> None:
     assert not broken
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_blank_line_ends_a_table(page: Path) -> None:
+    # Without it, Markdown takes the next paragraph for a row.
+    assert re.search(r"^\|.*\|\n(?!\||\n).+", page.read_text(encoding="utf-8"), re.MULTILINE) is None
+
+
 def test_the_readme_is_short() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     assert len(text.splitlines()) <= 160
