@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -115,6 +117,15 @@ def test_a_device_of_direct3d_without_float16_gets_advice(monkeypatch: pytest.Mo
     device.caps = replace(device.caps, backend="D3D12", features=frozenset())
     monkeypatch.setattr(devices, "open_device", lambda: device)
     assert any("dx12_compiler='Dxc'" in advice for advice in report()["advice"])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Mesa's drivers are Linux's")
+def test_a_missing_runtime_directory_is_named_and_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    found = report()
+    assert "XDG_RUNTIME_DIR" not in found["settings"]
+    assert "export XDG_RUNTIME_DIR=/tmp" in found["advice"][-1]
+    assert os.environ["XDG_RUNTIME_DIR"].startswith("/run/user/")
 
 
 def test_missing_weights(monkeypatch: pytest.MonkeyPatch) -> None:

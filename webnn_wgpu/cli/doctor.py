@@ -27,6 +27,7 @@ from webnn_wgpu.kernels.templates import shader_root
 from webnn_wgpu.runtime import adapters, capabilities
 from webnn_wgpu.runtime import device as devices
 
+from .models import silence_mesa
 from .text import result_console, write_section
 
 if TYPE_CHECKING:
@@ -121,6 +122,9 @@ def doctor(context: click.Context, as_json: bool) -> None:
 def examine() -> Report:
     """Look at everything. Only the cached subgroup size may change."""
     advice: list[str] = []
+    about_settings: list[str] = []
+    settings = _settings(about_settings)
+    silence_mesa()
     device = _device(advice)
     return Report(
         adapters=list(_adapters(device)),
@@ -136,8 +140,8 @@ def examine() -> Report:
         templates=_templates(advice),
         weights=_weights(),
         libraries=_libraries(advice),
-        settings=_settings(advice),
-        advice=advice,
+        settings=settings,
+        advice=[*advice, *about_settings],
     )
 
 
@@ -246,7 +250,7 @@ def _settings(advice: list[str]) -> dict[str, str]:
         except WebNNError as error:
             advice.append(str(error))
     if sys.platform == "linux" and "XDG_RUNTIME_DIR" not in os.environ:
-        advice.append("Mesa's drivers write errors that do no harm unless XDG_RUNTIME_DIR is set: export XDG_RUNTIME_DIR=/tmp")
+        advice.append("In programs, Mesa's drivers write errors that do no harm: export XDG_RUNTIME_DIR=/tmp silences them")
     return {name: value for name, value in sorted(os.environ.items()) if name.startswith(SETTING_PREFIXES)}
 
 

@@ -356,6 +356,13 @@ def no_kernel(name: str) -> str:
     return f"{name!r} is the name of no kernel and the label of no operator; `webnn-wgpu kernels MODEL` lists them"
 
 
+def silence_mesa() -> None:
+    """Set the environment variable without which Mesa's drivers print errors that do no harm."""
+    if sys.platform == "linux":
+        # Its value in a login session.
+        os.environ.setdefault("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
+
+
 def open_context(device: str) -> MLContext:
     """Return a context for a choice of --device. Its warnings go to the log."""
     return context_with(**DEVICES[device])
@@ -363,9 +370,7 @@ def open_context(device: str) -> MLContext:
 
 def context_with(**given: Any) -> MLContext:
     """Return a context for options of `create_context`. Its warnings go to the log."""
-    if sys.platform == "linux":
-        # Without this variable, Mesa's drivers print errors that do no harm. This is its value in a login session.
-        os.environ.setdefault("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
+    silence_mesa()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
         context = ml.create_context(**given)
