@@ -124,6 +124,14 @@ def test_classes_without_labels_are_numbers(model: Path) -> None:
     assert "names" not in written
 
 
+def test_integers_are_no_scores_of_classes(tmp_path: Path) -> None:
+    text = "g (float[1, 4] x) => (float[1, 4] y, int64[1, 1] best) { y = Neg(x) best = ArgMax<axis = 1>(x) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "m.onnx")
+    written = call("run", tmp_path / "m.onnx", "--top", 1).stdout
+    assert "Classes by y" in written
+    assert "Classes by best" not in written
+
+
 @pytest.mark.parametrize("content", ["text", "nothing", "objects", "a broken archive", "an archive of texts"])
 @pytest.mark.parametrize("suffix", ["npy", "npz"])
 def test_files_that_hold_no_array(model: Path, tmp_path: Path, content: str, suffix: str) -> None:

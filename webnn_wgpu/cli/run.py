@@ -80,9 +80,11 @@ def run(
     write_section(console, "Inputs without a value", given.notes)
     write_section(console, "Outputs", [(name, described(array)) for name, array in results.items()])
     if labels is not None or top is not None:
-        for name, scores in results.items():
+        # Wider integers are indices and no scores.
+        scored = {name: array for name, array in results.items() if array.dtype.kind == "f" or array.dtype.itemsize == 1}
+        for name, scores in scored.items():
             write_section(console, f"Classes by {name}", classes(scores, names, top or 5))
-        most = max((scores.shape[-1] for scores in results.values() if scores.ndim), default=0)
+        most = max((scores.shape[-1] for scores in scored.values() if scores.ndim), default=0)
         if labels is not None and len(names) < most:
             click.echo(f"{labels} names {len(names)} of {most} classes")
     if watched is not None:
