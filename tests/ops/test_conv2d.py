@@ -231,7 +231,7 @@ FEW_CHANNELS = (
 
 
 @LAYOUT
-@pytest.mark.parametrize("tile", first_of(["32x32", "128x32", "16x16x8"]))
+@pytest.mark.parametrize("tile", first_of(["32x32", "128x32"]))
 def test_quads_of_steps_may_be_of_several_taps(device: Device, tile: str, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     in_tiles(monkeypatch, [int(side) for side in tile.split("x")])
     for case in FEW_CHANNELS:
