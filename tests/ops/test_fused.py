@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,11 +13,13 @@ from hypothesis import given, settings
 from tests.random_graphs.graphs import graphs
 from tests.support import Sketch, assert_same, random_array, run_graph
 from webnn_wgpu.core.errors import MLTypeError
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.ops.fused import FUSED
 from webnn_wgpu.passes import run_passes
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
+from webnn_wgpu.runtime.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,3 +159,52 @@ def test_random_graphs_on_the_device(device: Device, drawn: tuple[Graph, dict[st
 def test_programs_cannot_make_fused_nodes() -> None:
     with pytest.raises(MLTypeError, match=r"^fused: fused nodes come from passes alone\. Call the operators one by one"):
         FUSED.check([TensorType("float32", (2,))], {"body": 1})
+
+
+WHOLE = (0, 1, -1, 3, 7, -7, 31, 1 << 30, -(2**31), 2**31 - 1)
+
+
+def with_numbers(data_type: str, numbers: tuple[int, ...]) -> tuple[Sketch, Graph]:
+    """Return a chain with a constant number in each operator: more of them than a kernel has bindings."""
+    s = Sketch()
+    y = s.input(random_array(np.random.default_rng(1), data_type, (3, 41)))
+    for i, number in enumerate(numbers):
+        op = ("add", "mul", "sub", "min", "x.bitwise_xor")[i % 5]
+        y = s.apply(op, y, s.constant(np.array([number] if i % 2 else number, data_type)))
+    return s, s.graph(s.apply("max", s.constant(np.array(-5, data_type)), y))
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("data_type", ["int32", "int64"])
+def test_whole_numbers_are_uniforms(device: Device, data_type: str, native: bool) -> None:
+    s, graph = with_numbers(data_type, WHOLE)
+    features = device.caps.features - (set() if native else {"shader-int64"})
+    target = Target.of(replace(device.caps, features=frozenset(features)))
+    plan = make_plan(run_passes(graph, target)[0], target)
+    (dispatch,) = plan.dispatches
+    assert [binding.name for binding in dispatch.spec.bindings] == ["input0", "output"]
+    assert not plan.constants
+    program = Program(device, plan)
+    try:
+        assert_same(program.start(s.feeds, list(graph.outputs)).result(), interpret(graph, s.feeds))
+    finally:
+        program.destroy()
+    other = run_passes(with_numbers(data_type, tuple(number // 2 for number in WHOLE))[1], target)[0]
+    assert make_plan(other, target).dispatches[0].spec == dispatch.spec, "other numbers take another kernel"
+
+
+def test_numbers_of_more_than_32_bits_are_bound(device: Device) -> None:
+    s, graph = with_numbers("int64", (2**31, -(2**31) - 1, 1 << 40, 3))
+    plan = make_plan(run_passes(graph, device.target)[0], device.target)
+    assert [len(dispatch.spec.bindings) for dispatch in plan.dispatches] == [5]
+    assert_same(run_graph(device, graph, s.feeds), interpret(graph, s.feeds))
+
+
+def test_several_numbers_in_one_place_stay_tensors(device: Device) -> None:
+    s = Sketch()
+    x = s.input(np.arange(12, dtype=np.int32).reshape(3, 4))
+    y = s.apply("add", s.apply("mul", x, s.constant(np.arange(4, dtype=np.int32))), s.constant(np.array(5, np.int32)))
+    graph = s.graph(y)
+    plan = make_plan(run_passes(graph, device.target)[0], device.target)
+    assert [len(dispatch.spec.bindings) for dispatch in plan.dispatches] == [3]
+    assert_same(run_graph(device, graph, s.feeds), interpret(graph, s.feeds))

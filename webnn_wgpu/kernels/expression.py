@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 
-from .element import ELEMENTS
+from .element import ELEMENTS, PAIRS
 from .notation import term
 from .spec import UniformType
 from .templates import library_functions
@@ -144,12 +144,33 @@ class ExpressionBuilder:
         self._steps: list[LetStatement] = []
         self._lib: list[str] = []
         self._types: dict[str, str] = {}
+        self._numbers: dict[str, Term] = {}
         self.uniforms: list[tuple[str, UniformType, int | float]] = []
 
     def argument(self, data_type: str) -> str:
         """Add an argument of a data type and return its name."""
         name = f"x{len(self._args)}"
         self._args.append((name, ELEMENTS[data_type].value))
+        self._types[name] = data_type
+        return name
+
+    def number(self, data_type: str, value: int) -> str:
+        """Add a whole number in the uniforms and return its name.
+
+        Args:
+            data_type: the element kind of the number: int32, int64 or a pair that stands in for int64.
+            value: the number, of 32 bits.
+        """
+        name = f"number{len(self._numbers)}"
+        low = Uniform(name)
+        self.uniforms.append((name, "i32", value))
+        kind = ELEMENTS[data_type].value
+        if kind in PAIRS:
+            high = f"{name}_high"
+            self.uniforms.append((high, "i32", -1 if value < 0 else 0))
+            self._numbers[name] = FunctionCall(kind, tuple(FunctionCall("u32", (Uniform(each),)) for each in (name, high)))
+        else:
+            self._numbers[name] = low if kind == "i32" else FunctionCall(kind, (low,))
         self._types[name] = data_type
         return name
 
@@ -160,7 +181,7 @@ class ExpressionBuilder:
         """
         name = f"y{len(self._steps)}"
         self.uniforms.extend((f"{name}_{field}", type_, value) for field, type_, value in formula.uniforms)
-        given: list[Term] = [Symbol(operand) for operand in operands]
+        given = [self._numbers.get(operand, Symbol(operand)) for operand in operands]
         for i, operand in enumerate(operands):
             if operand in operands[:i] and self._is_float(operand):
                 given[i] = self._hidden(given[i])

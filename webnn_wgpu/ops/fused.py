@@ -28,6 +28,10 @@ from .interfaces.family import Family
 from .strided import TRANSPOSE
 
 
+_WHOLE = ("int32", "int64")
+"""The data types of the constant numbers that uniforms hold."""
+
+
 def _infer(call: OpCall) -> tuple[TensorType, ...]:
     raise call.fail("fused nodes come from passes alone", hint="Call the operators one by one: passes fuse them")
 
@@ -62,6 +66,18 @@ def steps_of(node: Node, ops: Mapping[str, OpDef]) -> tuple[tuple[Origin, ...], 
     return tuple(step.origins for step in members_of(node, ops).chain) if node.op == FUSED.name else ()
 
 
+def whole_number(graph: Graph, value: int) -> int | None:
+    """Return the number that a constant is, if kernels of element-wise operators find it in their uniforms. None for others.
+
+    These are whole numbers of 32 bits. A binding for each would leave few for the tensors of a kernel.
+    """
+    type_ = graph.type(value)
+    if value not in graph.constants or type_.num_elements != 1 or type_.data_type not in _WHOLE:
+        return None
+    number = int(graph.constants[value].reshape(-1)[0])
+    return number if -(2**31) <= number < 2**31 else None
+
+
 def _lower(low: Lowering) -> list[KernelCall]:
     body: Graph = low.attrs["body"]
     outer = {inner: low.value(int(name)) for name, inner in body.inputs.items()}
@@ -73,9 +89,15 @@ def _lower(low: Lowering) -> list[KernelCall]:
         names[anchor.outputs[0]] = builder.argument(element_of(body.type(anchor.outputs[0]).data_type, low.caps))
     for node in chain:
         for value in node.operands:
-            if value not in names:
-                names[value] = builder.argument(element_of(body.type(value).data_type, low.caps))
+            if value in names:
+                continue
+            kind = element_of(body.type(value).data_type, low.caps)
+            number = None if anchor else whole_number(low.graph, outer[value])
+            if number is None:
+                names[value] = builder.argument(kind)
                 read.append(value)
+            else:
+                names[value] = builder.number(kind, number)
         inner = Lowering(node=node, graph=body, target=low.target, ops=low.ops, forced=low.forced)
         names[node.outputs[0]] = apply_node(builder, inner, [names[v] for v in node.operands])
     expression = builder.finish(names[body.outputs["0"]])

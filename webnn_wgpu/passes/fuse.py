@@ -10,7 +10,7 @@ from ..core.data_types import FLOATS
 from ..costs import Target
 from ..ir.graph import Graph, Node, Value
 from ..ops import OPS
-from ..ops.fused import FUSED, members_of
+from ..ops.fused import FUSED, members_of, whole_number
 from ..ops.interfaces.family import Family
 from ..ops.interfaces.layout import to_last
 from ..ops.strided import TRANSPOSE
@@ -189,7 +189,8 @@ def reads_of(group: Sequence[Node]) -> list[int]:
 def _fits_chain(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
     # A result that the follower would broadcast must not be computed again for every element it is repeated over.
     same_shape = graph.type(follower.outputs[0]).shape == graph.type(group[-1].outputs[0]).shape
-    return same_shape and len(reads_of([*group, follower])) <= MAX_INPUTS
+    bound = [value for value in reads_of([*group, follower]) if whole_number(graph, value) is None]
+    return same_shape and len(bound) <= MAX_INPUTS
 
 
 def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:

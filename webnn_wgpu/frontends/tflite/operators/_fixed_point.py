@@ -63,17 +63,17 @@ def reciprocal_root(call: TfliteCall, x: MLOperand) -> tuple[MLOperand, MLOperan
     """
     b = call.build
 
-    def of_level(table: Sequence[int], data_type: str = "int64") -> MLOperand:
-        return b.gather(call.constant(table, data_type), level)
+    def whole(value: int, data_type: str = "int64") -> MLOperand:
+        return call.constant(value, data_type)
 
-    def whole(value: int) -> MLOperand:
-        return call.constant(value, "int64")
+    def shift(from_level: int, times: int, high: int) -> MLOperand:
+        steps = b.mul(b.sub(level, whole(from_level, "int32")), whole(times, "int32"))
+        return b.cast(b.clamp(steps, min_value=0, max_value=high), "int64")
 
-    # The number of bits, from 2 of them on, in pairs.
+    # The number of bits, from 2 of them on, in pairs. Level 0 is that of the number 1, whose results come last.
     reached = b.greater_or_equal(x, call.constant(2 << np.arange(0, 30, 2), "int32"))
     level = b.reduce_sum(b.cast(reached, "int32"), axes=[len(x.shape) - 1], keep_dimensions=True)
-    cut = b.ext.shift_right(b.cast(x, "int64"), of_level([0] * 15 + [2]))
-    scaled = b.mul(cut, of_level([1, *(4 ** (14 - n) for n in range(1, 15)), 1]))
+    scaled = b.ext.shift_left(b.ext.shift_right(b.cast(x, "int64"), shift(14, 2, 2)), shift(14, -2, 26))
     half = b.ext.shift_right(b.add(b.ext.shift_right(scaled, whole(1)), whole(1)), whole(1))
     # The first step, from 1.
     root = b.mul(b.sub(whole(3 << 24), b.ext.shift_right(b.add(half, whole(4)), whole(3))), whole(8))
@@ -83,9 +83,10 @@ def reciprocal_root(call: TfliteCall, x: MLOperand) -> tuple[MLOperand, MLOperan
         difference = b.sub(high_products(call, root, whole(3 << 27)), high_products(call, half, cube))
         root = b.mul(difference, whole(8))
     root = high_products(call, root, whole(HALF_ROOT_OF_TWO))
-    multiplier = b.mul(root, of_level([1, 4, 2, *[1] * 13]))
-    is_one = b.lesser(level, call.constant(1, "int32"))
-    return b.where(is_one, whole((1 << 31) - 1), multiplier), of_level([0] * 4 + list(range(1, 13)), "int32")
+    multiplier = b.ext.shift_left(root, shift(3, -1, 2))
+    is_one = b.lesser(level, whole(1, "int32"))
+    powers = b.clamp(b.sub(level, whole(3, "int32")), min_value=0)
+    return b.where(is_one, whole((1 << 31) - 1), multiplier), powers
 
 
 def divided(call: TfliteCall, x: MLOperand, powers: int | Array | MLOperand) -> MLOperand:
