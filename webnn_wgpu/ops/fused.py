@@ -27,7 +27,6 @@ from ._strided_copy import STRIDED, strided_call
 from .interfaces.family import Family
 from .strided import TRANSPOSE
 
-
 _WHOLE = ("int32", "int64")
 """The data types of the constant numbers that uniforms hold."""
 
