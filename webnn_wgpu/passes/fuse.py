@@ -16,7 +16,7 @@ from ..ops.interfaces.layout import to_last
 from ..ops.strided import TRANSPOSE
 
 MAX_INPUTS = 6
-"""Most tensors a fused kernel reads: with the output they must fit the 8 storage buffers that WebGPU guarantees."""
+"""Most tensors a fused kernel binds to read: with the output they must fit the 8 storage buffers that WebGPU guarantees."""
 
 _AT_ONCE = 4
 """The number of channels of a pixel that convolutions read at once, if channels come last in a multiple of it."""
