@@ -170,12 +170,16 @@ def test_elements() -> None:
 def test_uniforms_are_hidden_from_drivers_that_compile_for_their_values() -> None:
     s = Sketch()
     a, b = (s.input(np.zeros((40, 64, 64), np.float32)) for _ in range(2))
-    graph = s.graph(s.apply("elu", s.apply("matmul", a, b), alpha=0.5))
+    whole = s.apply("sub", s.apply("mul", s.input(np.zeros((3, 5), np.int32)), s.constant(np.array(3, np.int32))), s.input(np.ones((3, 5), np.int32)))
+    graph = s.graph(s.apply("elu", s.apply("matmul", a, b), alpha=0.5), whole)
+    kinds = set[str]()
     for record, hides in (("lavapipe", True), ("nvidia", False)):
         target = Target.of(caps_of(record))
         for dispatch in make_plan(run_passes(graph, target)[0], target).dispatches:
             assert dispatch.spec.hides_uniforms == hides
             text = render(dispatch.spec)
             assert ("hidden_params(wgs.z - 1u)" in text) == hides
-            hidden = re.findall(r"given_params\.(\w+) \^ zero", text)
-            assert hidden == [name for name, type_ in dispatch.spec.uniforms if hides and type_ == "u32"]
+            hidden = re.findall(r"given_params\.(\w+) \^ (?:zero|i32\(zero\)),", text)
+            assert hidden == [name for name, type_ in dispatch.spec.uniforms if hides and type_ != "f32"]
+            kinds.update(type_ for _, type_ in dispatch.spec.uniforms)
+    assert kinds == {"u32", "i32", "f32"}
