@@ -48,6 +48,8 @@ _PASSES = PassCosts(
     most_fused_steps=32,
     most_repeated_steps=4,
     reads_transposed=True,
+    # Kernels of attention read heads where they are. No other products of heads were found in models.
+    reads_heads=False,
 )
 
 # Estimated: more workgroups hide latency. Half of a tile is to be used along each side.

@@ -39,6 +39,8 @@ class PassCosts:
         most_repeated_steps: the maximum number of operators on single elements that every invocation of a consumer repeats, so
             that no dispatch has to compute them before. 0 if a dispatch takes less time.
         reads_transposed: whether products read transposed factors about as fast as others, so that no transpose copies them.
+        reads_heads: whether they read and write matrices that lie beside each other in rows, as attention's heads do, about as
+            fast as others.
     """
 
     channels_last_product_ns: float
@@ -51,6 +53,7 @@ class PassCosts:
     most_fused_steps: int
     most_repeated_steps: int
     reads_transposed: bool
+    reads_heads: bool
 
     def channels_last_gain_ns(self, results: int, products: int) -> float:
         """Return the time that a convolution saves if channels come last.

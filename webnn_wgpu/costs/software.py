@@ -34,6 +34,7 @@ _PASSES = PassCosts(
     most_fused_steps=32,
     most_repeated_steps=0,
     reads_transposed=False,
+    reads_heads=False,
 )
 
 # A workgroup takes 0.1 us to start. With eight quads per invocation a copy of a large tensor runs at 10.6 instead of 8.9 GB/s.
@@ -263,8 +264,8 @@ def costs_of(caps: Caps) -> Costs:
         divides_sums=False,
     )
     return Costs(
-        # Lanes of subgroups read whole quads of either factor, in rows or in columns.
-        passes=replace(_PASSES, reads_transposed=caps.subgroup_size > 0),
+        # Lanes of subgroups read whole quads of either factor, in rows or in columns, wherever the rows are.
+        passes=replace(_PASSES, reads_transposed=caps.subgroup_size > 0, reads_heads=caps.subgroup_size > 0),
         launches=_LAUNCHES,
         products=products,
         convolutions=SoftwareConvolutions(

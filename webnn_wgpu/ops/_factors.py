@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..core.data_types import DATA_TYPES
@@ -17,6 +18,9 @@ from ._strided_copy import strided_call
 class Factor:
     """One factor: the matrices in the last two dimensions of a value, transposed or not.
 
+    The matrices of the last `heads` leading dimensions lie beside each other in rows, as attention's heads do: the value has the
+    dimensions [..., rows, *heads, columns], and `shape` has them in the order of other factors.
+
     Scratch memory and packed constants hold their matrices row by row: they are not transposed. The kernel subtracts the zero
     point from each element.
     """
@@ -26,12 +30,14 @@ class Factor:
     shape: tuple[int, ...]
     transposed: bool = False
     zero_point: int = 0
+    heads: int = 0
 
     @classmethod
-    def of(cls, low: Lowering, index: int, transposed: bool = False) -> Factor:
+    def of(cls, low: Lowering, index: int, transposed: bool = False, *, heads: int = 0) -> Factor:
         """Return an operand of a node as a factor."""
         type_ = low.input(index)
-        return cls(low.value(index), type_.data_type, type_.shape, transposed, low.zero_point(index))
+        shape = heads_first(type_.shape, heads)
+        return cls(low.value(index), type_.data_type, shape, transposed, low.zero_point(index), heads)
 
     @property
     def rows(self) -> int:
@@ -49,9 +55,26 @@ class Factor:
         return math.prod(self.shape) * DATA_TYPES[self.data_type].size_bytes
 
     @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides of `shape` in memory."""
+        return heads_first(strides_of(rows_first(self.shape, self.heads)), self.heads)
+
+    @property
     def batch(self) -> tuple[int, ...]:
         """The leading dimensions."""
         return self.shape[:-2]
+
+
+def rows_first(dims: Sequence[int], heads: int) -> tuple[int, ...]:
+    """Return [..., rows, *heads, columns] for [..., *heads, rows, columns]."""
+    outer = len(dims) - 2 - heads
+    return (*dims[:outer], dims[-2], *dims[outer:-2], dims[-1])
+
+
+def heads_first(dims: Sequence[int], heads: int) -> tuple[int, ...]:
+    """Return [..., *heads, rows, columns] for [..., rows, *heads, columns]."""
+    outer = len(dims) - 2 - heads
+    return (*dims[:outer], *dims[outer + 1 : -1], dims[outer], dims[-1])
 
 
 @dataclass(frozen=True)
@@ -75,7 +98,7 @@ class ColumnRange:
 
 def steps_of(low: Lowering, factor: Factor, side: str, first: int, end: int, calls: list[KernelCall]) -> Factor:
     """Return the columns (of `a`) or rows (of `b`) of a factor that are steps first..end-1 of the sums: a copy."""
-    *batch, rows, columns = strides_of(factor.shape)
+    *batch, rows, columns = factor.strides
     if factor.transposed:
         rows, columns = columns, rows
     shape = (*factor.batch, factor.rows, end - first) if side == "a" else (*factor.batch, end - first, factor.columns)
@@ -83,7 +106,7 @@ def steps_of(low: Lowering, factor: Factor, side: str, first: int, end: int, cal
     base = first * (columns if side == "a" else rows)
     reason = f"steps {first} to {end} of {side}"
     calls.append(strided_call(factor.value, factor.data_type, base, shape, (*batch, rows, columns), temp, low.target, reason))
-    return replace(factor, value=temp, shape=shape, transposed=False)
+    return replace(factor, value=temp, shape=shape, transposed=False, heads=0)
 
 
 def is_constant(low: Lowering, operand: Operand) -> bool:
@@ -110,7 +133,7 @@ def packed(low: Lowering, factor: Factor, packing: Packing) -> Packed:
 
 def columns_of(low: Lowering, factor: Factor, block: ColumnRange, calls: list[KernelCall]) -> Operand:
     """Return a block of a factor's columns in row-major order: a copy, made at build time if it is a single constant."""
-    *batch, rows, columns = strides_of(factor.shape)
+    *batch, rows, columns = factor.strides
     if factor.transposed:
         rows, columns = columns, rows
     if is_constant(low, factor.value) and math.prod(factor.batch) == 1:
@@ -124,13 +147,15 @@ def columns_of(low: Lowering, factor: Factor, block: ColumnRange, calls: list[Ke
 
 
 def row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) -> Operand:
-    """Return the factor's matrices in row-major order: a transposed one is copied, at build time if it is a constant."""
-    if not factor.transposed:
+    """Return the factor's matrices in row-major order: a copy of those that are not, at build time if it is a constant."""
+    if not factor.transposed and not factor.heads:
         return factor.value
-    if is_constant(low, factor.value):
+    if is_constant(low, factor.value) and not factor.heads:
         return packed(low, factor, Transposed())
-    shape, strides = factor.shape, strides_of(factor.shape)
+    *batch, rows, columns = factor.strides
+    steps = (*batch, columns, rows) if factor.transposed else factor.strides
     temp = Temp(key, factor.size_bytes)
-    dims, steps = (*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2])
-    calls.append(strided_call(factor.value, factor.data_type, 0, dims, steps, temp, low.target, f"{key} transposed"))
+    dims = (*factor.batch, factor.rows, factor.columns)
+    reason = f"{key} transposed" if factor.transposed else f"heads of {key}"
+    calls.append(strided_call(factor.value, factor.data_type, 0, dims, steps, temp, low.target, reason))
     return temp

@@ -20,14 +20,14 @@ from ..kernels.spec import Binding, Grid, Interval, KernelCall, KernelTemplate, 
 from ..kernels.tiles import rest_of, texture_uniforms, tile_uniforms
 from ..kernels.windows import strided_span
 from ._def import Lowering
-from ._factors import ColumnRange, Factor, columns_of, is_constant, packed, row_major, steps_of
+from ._factors import ColumnRange, Factor, columns_of, heads_first, is_constant, packed, row_major, rows_first, steps_of
 from ._partial_sums import TEMPLATES as PARTIAL_SUMS
 from ._partial_sums import PartialSums, most_parts, operands_fit
 from ._product_kernel import Addend, ProductKernel, Read, factor_buffer, finish
-from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
+from ._shapes import broadcast, merge_dimensions, strides_of
 
 _OWN_PARAMS = {
-    "subgroup": ("lanes", "rows", "quads", "b_texture", "rest", "turned", "triangle"),
+    "subgroup": ("lanes", "rows", "quads", "b_texture", "rest", "turned", "spread", "triangle"),
     "tiled": ("tile", "parted", "rest", "turned"),
     "gemv": ("tile", "ahead", "subgroups"),
     "plain": ("rows",),
@@ -81,6 +81,7 @@ def product_calls(
     read: Read | None = None,
     into: Temp | None = None,
     triangle: Triangle | None = None,
+    heads: int = 0,
 ) -> list[KernelCall]:
     """Return the kernel calls that compute `alpha` a b + addend, with the epilogue of `low`.
 
@@ -93,12 +94,16 @@ def product_calls(
         read: returns how the kernel addresses the addend and the epilogue's operands. None derives that from their shapes.
         into: scratch memory for a float32 result without an epilogue, or None for the node's result.
         triangle: the elements that the kernel may skip, or None.
+        heads: the last leading dimensions of the result whose matrices lie beside each other in rows. Only the subgroup kernel
+            stores them so, and only if the right factor has several matrices.
 
     Raises:
         OperationError: the device cannot run the forced variant.
     """
     size, batch = _size(a, b)
     choice = _choose(low, size, constant=is_constant(low, b.value))
+    if heads and choice.variant != "subgroup":
+        choice = Choice("subgroup", "heads beside each other")
     read = read or (lambda shape: _read(shape, size))
     most = _longest_sum(low, a, b, size, choice.variant)
     if size.K > most:
@@ -109,14 +114,22 @@ def product_calls(
     flattened = math.prod(a.batch) > 1 and not batch
     # Beside a constant, which a texture holds, the subgroup kernel reads rows.
     beside_constant = choice.variant == "subgroup" and is_constant(low, b.value)
-    if flattened or beside_constant or not _reads_turned(low, choice, a, size, "a"):
+    if flattened or beside_constant or not _reads_stored(low, choice, a, size, "a"):
         triangle = None if a.transposed or flattened else triangle
-        a = replace(a, value=row_major(low, a, "a", calls), transposed=False, shape=(*a.batch, a.rows, a.columns))
+        a = _copied(low, a, "a", calls)
+    if b.heads and not _reads_stored(low, choice, b, size, "b"):
+        b = _copied(low, b, "b", calls)
     width = _block_width(low, b, size, choice)
     for first in range(0, size.N, width):
         block = ColumnRange(first, min(size.N, first + width), size.N)
-        calls += _block_calls(low, a, b, size, batch, choice, block, alpha, addend, read, into, triangle)
+        calls += _block_calls(low, a, b, size, batch, choice, block, alpha, addend, read, into, triangle, heads)
     return calls
+
+
+def _copied(low: Lowering, factor: Factor, side: str, calls: list[KernelCall]) -> Factor:
+    """Return a factor whose matrices are row-major and follow each other: itself or a copy."""
+    shape = (*factor.batch, factor.rows, factor.columns)
+    return replace(factor, value=row_major(low, factor, side, calls), transposed=False, heads=False, shape=shape)
 
 
 def _parts_of_sums(
@@ -174,6 +187,7 @@ def _block_calls(
     read: Read,
     into: Temp | None,
     triangle: Triangle | None,
+    heads: int,
 ) -> list[KernelCall]:
     """Return the calls that compute a block of columns, in most cases all columns."""
     own, kernel, calls = replace(size, N=block.columns), ProductKernel(), list[KernelCall]()
@@ -181,7 +195,7 @@ def _block_calls(
     packing = _panel_texture(low, b, own, choice) if choice.variant == "subgroup" else None
     reason = choice.reason + (", b packed in a texture" if packing else "")
     parts_at_most = most_parts(low, own, [f.size_bytes for f in (a, b)]) if block.whole else 1
-    turned_b = _reads_turned(low, choice, b, own, "b")
+    turned_b = b.transposed and _reads_stored(low, choice, b, own, "b")
     turned = "a" * a.transposed + "b" * turned_b
     tile, parts = _tile(
         kernel,
@@ -205,7 +219,7 @@ def _block_calls(
         binding = Binding(name="b", access="texture", element=texel_element(b.data_type))
         kernel.bind_weights(binding, packed(low, b, whole if block.whole else part), b.zero_point)
     else:
-        copied = row_major(low, b, "b", calls) if block.whole and not turned_b else b.value
+        copied = row_major(low, b, "b", calls) if block.whole and b.transposed and not turned_b else b.value
         operand = copied if block.whole else columns_of(low, b, block, calls)
         # Each lane reads two neighboring quads at once if the tile has two for it, and rows have whole pairs of them.
         pairs = kernel.params.get("quads") == 2 and not turned_b and N % (2 * QUAD) == 0
@@ -220,7 +234,12 @@ def _block_calls(
     if not block.whole:
         kernel.uniforms(first_column=block.first, width=size.N)
         reason += f", columns {block.first} to {block.end}"
-    steps = _number_batches(kernel, batch, (a.batch, M * K), (b.batch, packing.height(K, N, 1) if packing else K * N))
+    spread = tuple(name for name, beside in (("a", a.heads), ("b", b.heads), ("output", heads)) if beside)
+    if choice.variant == "subgroup":
+        kernel.params["spread"] = spread
+        kernel.uniforms(**{f"{name}_row": factor.strides[-2] for name, factor in (("a", a), ("b", b)) if factor.heads})
+    steps_b = [packing.height(K, N, 1) * s for s in strides_of((*b.batch, 1, 1))[:-2]] if packing else b.strides[:-2]
+    steps = _number_batches(kernel, batch, (a.batch, a.strides[:-2]), (b.batch, steps_b), rows=size.M, heads=heads)
     quads = size.N % QUAD == 0
     if parts:
         reason += f", sums in {parts.count} parts"
@@ -234,7 +253,7 @@ def _block_calls(
     if alpha != 1:
         kernel.uniform("alpha", alpha, "f32")
     finish(kernel, low, quads, read, addend, row=size.N, scaled=alpha != 1, into=into)
-    work = None if turned else _work(kernel, own, block.width, tile[0], steps, low.caps)
+    work = None if turned or spread else _work(kernel, own, block.width, tile[0], steps, low.caps)
     call = kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps), reason, work)
     if packing is None or choice.tile:
         return [*calls, call]
@@ -243,14 +262,20 @@ def _block_calls(
     return [*calls, replace(call, tiling=tiling)]
 
 
-def _reads_turned(low: Lowering, choice: Choice, factor: Factor, size: ProductSize, side: str) -> bool:
-    """Return whether the kernel reads a transposed factor as it is stored, instead of a copy.
+def _reads_stored(low: Lowering, choice: Choice, factor: Factor, size: ProductSize, side: str) -> bool:
+    """Return whether the kernel reads a factor as it is stored, transposed or beside others, instead of a copy.
 
     Constants are copied at build time. Calls with operands larger than a binding are divided along the rows of both factors.
     """
-    if choice.variant not in ("tiled", "subgroup") or not factor.transposed or is_constant(low, factor.value):
+    if not factor.transposed and not factor.heads:
+        return True
+    variants = ("subgroup",) if factor.heads else ("tiled", "subgroup")
+    if choice.variant not in variants or is_constant(low, factor.value):
         return False
-    if choice.variant == "subgroup":
+    if choice.variant == "subgroup" and not factor.transposed:
+        if factor.columns % QUAD:
+            return False
+    elif choice.variant == "subgroup":
         # Lanes read whole quads: of rows of the left factor, or of steps of the right one.
         if (size.M if side == "a" else size.K) % QUAD:
             return False
@@ -446,17 +471,40 @@ def _block_width(low: Lowering, b: Factor, size: ProductSize, choice: Choice) ->
     return min(N, columns // PANEL * PANEL or max(QUAD, columns // QUAD * QUAD))
 
 
-def _number_batches(kernel: ProductKernel, batch: Sequence[int], *factors: tuple[Sequence[int], int]) -> _Steps:
-    """Declare how the number of a result's matrix leads to each factor's, given its leading dimensions and step."""
-    strides = [[s * step for s in broadcast_strides(own, batch)] if batch else [] for own, step in factors]
+def _number_batches(
+    kernel: ProductKernel, batch: Sequence[int], *factors: tuple[Sequence[int], Sequence[int]], rows: int, heads: int
+) -> _Steps:
+    """Declare how the number of a result's matrix leads to each factor's, given its leading dimensions and their strides.
+
+    Args:
+        kernel: the kernel, which receives the parameters.
+        batch: the dimensions that matrices are numbered by.
+        *factors: the leading dimensions of each factor, and their strides.
+        rows: rows of a matrix.
+        heads: the last of these dimensions whose matrices lie beside each other in the rows of the result.
+    """
+    strides = [_strides_in(own, steps, batch) for own, steps in factors]
+    if heads:
+        # The numbers of the first rows.
+        strides.append(list(heads_first(strides_of(rows_first((*batch, rows, 1), heads)), heads)[:-2]))
     dims, (_, *merged) = merge_dimensions(batch, [strides_of(batch), *strides])
     rank = len(dims) if math.prod(dims) > 1 else 0
     kernel.params["batch_rank"] = rank
     for d in range(rank):
         kernel.uniform(f"dim_{d}", dims[d])
-        for name, own in zip("ab", merged, strict=True):
+        for name, own in zip(("a", "b", "output"), merged, strict=False):
             kernel.uniform(f"{name}_stride_{d}", own[d])
-    return _Steps(dims, *merged)
+    if heads:
+        kernel.uniform("output_step", math.prod(batch[-heads:]))
+    return _Steps(dims, *merged[:2])
+
+
+def _strides_in(own: Sequence[int], strides: Sequence[int], batch: Sequence[int]) -> list[int]:
+    """Return strides of a factor's leading dimensions along the dimensions that matrices are numbered by."""
+    if not batch:
+        return []
+    padded = [(1, 0)] * (len(batch) - len(own)) + list(zip(own, strides, strict=True))
+    return [0 if dim == 1 else stride for dim, stride in padded]
 
 
 def _read(shape: Sequence[int], size: ProductSize) -> str:

@@ -13,7 +13,7 @@ from ..ir.types import TensorType
 from ..kernels.spec import KernelCall
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
-from ._factors import Factor
+from ._factors import Factor, heads_first, rows_first
 from ._product import TEMPLATES, Triangle, product_calls
 from ._rows import to_type, wide
 from ._shapes import broadcast
@@ -106,33 +106,44 @@ MATMUL = OpDef(
 
 
 def _infer_transposed(call: OpCall) -> tuple[TensorType, ...]:
-    a, b = (_turned_type(call.input(i), turned=call.attrs[name]) for i, name in enumerate(_TURNED))
+    a, b = (_row_major(call.input(i), call.attrs, side) for i, side in enumerate("ab"))
     call.require(a.shape[-1] == b.shape[-2], "the sums of both factors must have the same length", got=call.describe())
     batch = broadcast(a.shape[:-2], b.shape[:-2])
     if batch is None:
         raise call.fail("leading dimensions must broadcast together", got=call.describe())
-    return (call.output(a.data_type, (*batch, a.shape[-2], b.shape[-1])),)
+    return (call.output(a.data_type, rows_first((*batch, a.shape[-2], b.shape[-1]), call.attrs["heads"])),)
 
 
-def _turned_type(type_: TensorType, *, turned: bool) -> TensorType:
-    *batch, rows, columns = type_.shape
-    return TensorType(type_.data_type, (*batch, columns, rows)) if turned else type_
+def _row_major(type_: TensorType, attrs: Attrs, side: str) -> TensorType:
+    """Return the type of a factor, whose matrices are not transposed and follow each other."""
+    *batch, rows, columns = heads_first(type_.shape, attrs[f"{side}_heads"])
+    return TensorType(type_.data_type, (*batch, columns, rows) if attrs[f"{side}_transpose"] else (*batch, rows, columns))
 
 
 def _reference_transposed(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
-    turned = [x.swapaxes(-1, -2) if x is not None and attrs[name] else x for x, name in zip(arrays, _TURNED, strict=True)]
-    return _reference(turned, attrs, out)
+    factors: list[Array | None] = []
+    for side, array in zip("ab", arrays, strict=True):
+        assert array is not None
+        by_head = np.moveaxis(array, -2 - attrs[f"{side}_heads"], -2)
+        factors.append(by_head.swapaxes(-1, -2) if attrs[f"{side}_transpose"] else by_head)
+    (result,) = _reference(factors, attrs, out)
+    return [np.moveaxis(result, -2, -2 - attrs["heads"])]
 
 
 def _lower_transposed(low: Lowering) -> list[KernelCall]:
-    factors = [Factor.of(low, i, low.attrs[name]) for i, name in enumerate(_TURNED)]
+    attrs = low.attrs
+    factors = [Factor.of(low, i, attrs[f"{side}_transpose"], heads=attrs[f"{side}_heads"]) for i, side in enumerate("ab")]
     triangle = Triangle(low.attrs["triangle"], low.attrs["diagonal"]) if low.attrs["triangle"] else None
-    return product_calls(low, *factors, triangle=triangle)
+    return product_calls(low, *factors, triangle=triangle, heads=attrs["heads"])
 
 
 def _length(attrs: Attrs, a: Sequence[int]) -> int:
     """Return the number of terms of a sum, from the shape of the left factor."""
-    return a[-2 if attrs["a_transpose"] else -1]
+    return a[-2 - attrs["a_heads"] if attrs["a_transpose"] else -1]
+
+
+def _takes_vectors(graph: Graph, node: Node) -> bool:
+    return not node.attrs["heads"] and _several_matrices(graph, node)
 
 
 def _terms_transposed(attrs: Attrs, operands: Sequence[Array | None]) -> int:
@@ -141,8 +152,6 @@ def _terms_transposed(attrs: Attrs, operands: Sequence[Array | None]) -> int:
     return _length(attrs, a.shape)
 
 
-_TURNED = ("a_transpose", "b_transpose")
-
 TRANSPOSED_MATMUL = OpDef(
     name="transposedMatmul",
     operands=MATMUL.operands,
@@ -150,20 +159,24 @@ TRANSPOSED_MATMUL = OpDef(
     reference=_reference_transposed,
     lower=_lower_transposed,
     attrs=(
-        *(Attr(name, "bool", False) for name in _TURNED),
+        *(Attr(name, "bool", False) for name in ("a_transpose", "b_transpose")),
+        *(Attr(name, "int", 0) for name in ("a_heads", "b_heads", "heads")),
         Attr("triangle", "enum", "", ("", "left", "result")),
         Attr("diagonal", "int", 0),
     ),
     templates=TEMPLATES,
     family=Family.PRODUCT,
     without=("elementwise", "movement", "layout", "gradient"),
-    epilogue=TakesEpilogue(vectors=_several_matrices),
+    epilogue=TakesEpilogue(vectors=_takes_vectors),
     precision=Precision(weights=(1,)),
     cost=Cost(lambda attrs, types, output: 2 * output.num_elements * _length(attrs, types[0].shape)),
     bounds=sums(_terms_transposed),
     internal=True,
 )
 """The matrix product over the last two dimensions of factors that are stored transposed, which only passes make.
+
+The matrices of the last `a_heads`, `b_heads` and `heads` leading dimensions of a factor or the result lie beside each other in
+rows: [..., rows, *heads, columns].
 
 With a `triangle`, elements whose column exceeds their row by more than `diagonal` are 0 in the left factor as it is stored, or
 may be 0 instead of the product in the result. Kernels may skip them.
