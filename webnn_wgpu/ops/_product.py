@@ -212,7 +212,9 @@ def _block_calls(
     # Neighboring invocations of the tiled kernel read neighboring elements of a transposed left factor, one each.
     in_subgroup = choice.variant == "subgroup"
     quad = in_subgroup if a.transposed else K % QUAD == 0
-    kernel.bind(factor_buffer(low, "a", a.data_type, in_subgroup=in_subgroup, quad=quad), a.value)
+    # Where rows of a transposed left factor and of a tile are whole pairs of quads, each lane reads two of them at once.
+    pairs = in_subgroup and a.transposed and M % (2 * QUAD) == 0 and K % QUAD == 0 and tile[0] % (2 * QUAD) == 0
+    kernel.bind(factor_buffer(low, "a", a.data_type, in_subgroup=in_subgroup, quad=quad, pairs=pairs), a.value)
     if packing:
         whole = replace(packing, transposed=b.transposed)
         part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
