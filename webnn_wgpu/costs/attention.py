@@ -180,6 +180,7 @@ class AttentionCosts(ABC):
         subgroup_barriers: whether kernels in subgroups synchronize them, if the device has such barriers.
         gradient_by_products: whether products with matrices of scores in memory compute gradients faster than kernels that
             compute the scores again.
+        most_kept_bytes: weights that are kept for the gradient in that case. Products compute the attention too then.
     """
 
     busy_units: int
@@ -189,6 +190,7 @@ class AttentionCosts(ABC):
     long_keys: int
     subgroup_barriers: bool
     gradient_by_products: bool
+    most_kept_bytes: int
 
     @abstractmethod
     def choose(self, possible: Collection[str], rows: int, keys: int, columns: int) -> Choice:

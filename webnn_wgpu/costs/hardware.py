@@ -316,6 +316,7 @@ def costs_of(caps: Caps) -> Costs:
             long_keys=512,
             subgroup_barriers=False,
             gradient_by_products=False,
+            most_kept_bytes=0,
         ),
         recurrent=HardwareRecurrent(
             rates=rates,

@@ -300,6 +300,7 @@ def costs_of(caps: Caps) -> Costs:
             subgroup_barriers=True,
             # A step of a transformer of 4 layers takes 0.60 s of CPU time instead of 0.81 s.
             gradient_by_products=True,
+            most_kept_bytes=16 << 20,
         ),
         recurrent=SoftwareRecurrent(
             # That many take a third of a second to compile, about a second without subgroups. They halve the time of 384 units

@@ -55,6 +55,7 @@ from . import (
     triangular,
     views,
     weighted_gather,
+    attention_weights,
     weights_gradient,
     wgsl_op,
 )
@@ -110,6 +111,7 @@ _MODULES = (
     scatter_reduce,
     top_k,
     weighted_gather,
+    attention_weights,
     weights_gradient,
 )
 

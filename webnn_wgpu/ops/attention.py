@@ -289,26 +289,26 @@ def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -
     return 2 * keys * (query.num_elements + output.num_elements) + SOFTMAX_OPERATIONS * rows * keys
 
 
-OPS = (
-    OpDef(
-        name="x.attention",
-        operands=(
-            Operand(name="query", data_types=FLOATS, min_rank=3, max_rank=4),
-            Operand(name="key", same_as="query", min_rank=3, max_rank=4),
-            Operand(name="value", same_as="query", min_rank=3, max_rank=4),
-            *MASK_AND_LENGTH,
-        ),
-        infer=_infer,
-        reference=_reference,
-        lower=_lower,
-        attrs=ATTRS,
-        templates=(*_TEMPLATES.values(), COMBINE),
-        family=Family.ATTENTION,
-        without=("elementwise", "epilogue", "movement", "layout", "precision"),
-        cost=Cost(_operations),
-        bounds=CONDITIONED,
-        variants=VARIANTS,
-        documentation=_documentation.ATTENTION,
-        gradient=attention_gradients.ATTENTION,
+ATTENTION = OpDef(
+    name="x.attention",
+    operands=(
+        Operand(name="query", data_types=FLOATS, min_rank=3, max_rank=4),
+        Operand(name="key", same_as="query", min_rank=3, max_rank=4),
+        Operand(name="value", same_as="query", min_rank=3, max_rank=4),
+        *MASK_AND_LENGTH,
     ),
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    attrs=ATTRS,
+    templates=(*_TEMPLATES.values(), COMBINE),
+    family=Family.ATTENTION,
+    without=("elementwise", "epilogue", "movement", "layout", "precision"),
+    cost=Cost(_operations),
+    bounds=CONDITIONED,
+    variants=VARIANTS,
+    documentation=_documentation.ATTENTION,
+    gradient=attention_gradients.ATTENTION,
 )
+
+OPS = (ATTENTION,)

@@ -1,4 +1,4 @@
-"""The weights of attention from its scores, and the gradient of the scores: one kernel of rows, which passes make."""
+"""The gradient of attention's scores from that of its weights: one kernel of rows, which passes make."""
 
 from __future__ import annotations
 
@@ -12,54 +12,40 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef
 from ._def import Operand as OperandDef
-from ._reduction import VARIANTS, Field, RowView, choose_variant, row_call, view_rows
+from ._reduction import VARIANTS, Field, choose_variant, row_call, view_rows
 from ._rows import to_type, wide
-from ._shapes import broadcast_strides, unidirectional
 from .interfaces.bounds import EPSILON, SMALLEST, Bounds, ReferenceResults
 from .interfaces.cost import per_element
 from .interfaces.family import Family
-from .softmax import SOFTMAX_OPERATIONS
 
 _TEMPLATE = KernelTemplate("weights_gradient", ("variant", "rows"), VARIANTS)
 
 _MOST_HELD = 8
-"""Items of the scores and of the gradient that an invocation keeps in registers."""
+"""Items of the weights and of their gradient that an invocation keeps in registers."""
 
-_PASSES = 4
+_PASSES = 2
 """The number of times that the kernel reads a row that its registers do not hold."""
 
 
 def _infer(call: OpCall) -> tuple[TensorType, ...]:
-    scores, gradient, seen = call.input(0), call.input(1), call.inputs[2]
-    call.require(gradient == scores, "gradient must have the type of scores", allowed=str(scores))
-    call.require(
-        seen is None or unidirectional(seen.shape, scores.shape),
-        "Incompatible shapes: seen must broadcast to scores",
-        allowed=f"a shape that broadcasts to {list(scores.shape)}",
-    )
-    return scores, scores
+    weights, gradient = call.input(0), call.input(1)
+    call.require(gradient == weights, "gradient must have the type of weights", allowed=str(weights))
+    return (weights,)
 
 
 def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
-    scores, gradient, seen = arrays
-    assert scores is not None
+    weights, gradient = arrays
+    assert weights is not None
     assert gradient is not None
     with np.errstate(all="ignore"):
-        near = wide(scores) if seen is None else np.where(seen != 0, wide(scores), -np.inf)
-        e = np.exp(near - near.max(axis=-1, keepdims=True))
-        weights = e / e.sum(axis=-1, keepdims=True)
-        if seen is not None:
-            weights = np.where(seen != 0, weights, 0)
-        common = (weights * wide(gradient)).sum(axis=-1, keepdims=True)
-        found = weights, weights * (wide(gradient) - common) * attrs["scale"]
-    return [to_type(array, type_) for array, type_ in zip(found, outputs, strict=True)]
+        p, f = wide(weights), wide(gradient)
+        return [to_type(p * (f - (p * f).sum(axis=-1, keepdims=True)) * attrs["scale"], outputs[0])]
 
 
 def _lower(low: Lowering) -> list[KernelCall]:
     x = low.input()
-    strides = broadcast_strides(low.input(2).shape, x.shape) if low.has(2) else (0,) * x.rank
-    view = view_rows(x.shape, (x.rank - 1,), strides)
-    quads = view.items_are_quads and (not low.has(2) or _seen_in_quads(view))
+    view = view_rows(x.shape, (x.rank - 1,))
+    quads = view.items_are_quads
     variant = choose_variant(low, view, passes=_PASSES, quads=quads)
     items, shape = view.items(quads), variant.shape(view, quads=quads)
     if items.size <= _MOST_HELD * shape.lanes:
@@ -68,50 +54,35 @@ def _lower(low: Lowering) -> list[KernelCall]:
     resources: list[tuple[Binding, Operand]] = [
         (Binding(name="input", access="read", quad=quads), low.value(0)),
         (Binding(name="gradient", access="read", quad=quads), low.value(1)),
+        (Binding(name="output", access="write", quad=quads), low.node.outputs[0]),
     ]
-    if low.has(2):
-        fields += view.kept.parameter_fields("kept") + items.parameter_fields("reduced")
-        resources.append((Binding(name="seen", access="read", element="uint8", quad=quads), low.value(2)))
-    outputs = zip(("weights", "output"), low.node.outputs, strict=True)
-    resources += [(Binding(name=name, access="write", quad=quads), output) for name, output in outputs]
     return [row_call(_TEMPLATE, low, view, variant, shape, resources, fields, passes=_PASSES)]
 
 
-def _seen_in_quads(view: RowView) -> bool:
-    """Return whether the kernel may read `seen` in quads: those of one row are aligned."""
-    return view.reduced.parameter_in_quads and all(s % 4 == 0 for s in view.kept.parameter_strides)
-
-
 def _bounds(found: ReferenceResults) -> list[Array]:
-    scores, gradient = found.operand(0), found.operand(1)
-    finite = scores[np.isfinite(scores)].astype(np.float64)
-    spread = float(np.ptp(finite)) if finite.size else 0.0
-    relative = EPSILON * (2 * scores.shape[-1] + 16 + spread)
-    weights = np.abs(found.expected[0].astype(np.float64))
-    sizes = np.abs(gradient.astype(np.float64))
-    of_scores = abs(found.node.attrs["scale"]) * weights * (sizes + (weights * sizes).sum(axis=-1, keepdims=True))
-    return [np.nan_to_num(relative * weights) + SMALLEST, np.nan_to_num(2 * relative * of_scores) + SMALLEST]
+    weights, gradient = (np.abs(found.operand(i).astype(np.float64)) for i in range(2))
+    relative = EPSILON * (weights.shape[-1] + 8)
+    sizes = abs(found.node.attrs["scale"]) * weights * (gradient + (weights * gradient).sum(axis=-1, keepdims=True))
+    return [np.nan_to_num(relative * sizes) + SMALLEST]
 
 
 WEIGHTS_GRADIENT = OpDef(
     name="weightsGradient",
     operands=(
-        OperandDef(name="scores", data_types=("float32",), min_rank=1),
+        OperandDef(name="weights", data_types=("float32",), min_rank=1),
         OperandDef(name="gradient", data_types=("float32",), min_rank=1),
-        OperandDef(name="seen", data_types=("uint8",), required=False),
     ),
     infer=_infer,
     reference=_reference,
     lower=_lower,
     attrs=(Attr("scale", "float", 1.0),),
     templates=(_TEMPLATE,),
-    outputs=("weights", "scoresGradient"),
     family=Family.ATTENTION,
     without=("elementwise", "epilogue", "movement", "layout", "precision", "gradient"),
-    cost=per_element(SOFTMAX_OPERATIONS + 4),
+    cost=per_element(5),
     bounds=Bounds(allowed=_bounds),
     internal=True,
 )
-"""Softmax of scores that are seen, and the gradient of the scores, `scale` times, from the gradient of the weights."""
+"""The gradient of scores, `scale` times, from weights that are their softmax and from the gradient of these."""
 
 OPS = (WEIGHTS_GRADIENT,)

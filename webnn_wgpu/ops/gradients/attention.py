@@ -137,15 +137,37 @@ def _weights(
     return capped, weights if seen is None or all_see else weights.where(seen)
 
 
-def _attention(call: GradientCall, operands: Sequence[GradientTerm | None]) -> Sequence[GradientTerm]:
+def _internal_weights(
+    call: GradientCall, q: GradientTerm, k: GradientTerm, mask: GradientTerm | None, diagonal: int | None
+) -> tuple[GradientTerm, GradientTerm]:
+    """Return what `_weights` does, by operators that only passes make. Weights past the diagonal are 0."""
+    capped, scores, seen = _scores(call, q, k, mask, None, diagonal)
+    return capped, scores.apply("attentionWeights", seen)
+
+
+def composed_attention(
+    call: GradientCall, operands: Sequence[GradientTerm | None], *, internal: bool = False
+) -> Sequence[GradientTerm]:
+    """Return the result of attention as a composition.
+
+    Args:
+        call: the call of the operator.
+        operands: its operands.
+        internal: whether the composition may have operators that only passes make. Then no number of keys may be given.
+    """
     query, key, value, mask, length = operands
     assert query is not None
     assert key is not None
     assert value is not None
     heads, groups = call.attrs["heads"], call.attrs["kv_heads"]
     q, k, v = _split(query, heads, groups), _split(key, groups, groups), _split(value, groups, groups)
-    _, weights = _weights(call, q, k, mask, length)
-    result = weights.apply("matmul", v)
+    if internal:
+        diagonal = _last_seen(call.attrs)
+        _, weights = _internal_weights(call, q, k, mask, diagonal)
+        result = _product(weights, v, "", "left", diagonal)
+    else:
+        _, weights = _weights(call, q, k, mask, length)
+        result = weights.apply("matmul", v)
     batch, _, _, rows, size = result.shape
     result = result.reshaped((batch, heads, rows, size)).cast(query.type.data_type)
     return (result if query.rank == 4 else result.permuted((0, 2, 1, 3)).reshaped((batch, rows, heads * size)),)
@@ -178,7 +200,7 @@ def _rotary_embedding(call: GradientCall, operands: Sequence[GradientTerm | None
     return (result.reshaped(x.shape),)
 
 
-_COMPOSED = by_parts(_attention)
+_COMPOSED = by_parts(composed_attention)
 
 
 def composed_attention_gradient(
@@ -191,7 +213,7 @@ def composed_attention_gradient(
     Args:
         call: the call of the operator.
         operands: its operands.
-        internal: whether the composition may have operators that only passes make.
+        internal: whether the composition may have operators that only passes make. Then no number of keys may be given.
     """
     gradient, query, key, value, mask, length = operands
     assert gradient is not None
@@ -202,11 +224,11 @@ def composed_attention_gradient(
     heads, groups = attrs["heads"], attrs["kv_heads"]
     q, g = (_split(term, heads, groups) for term in (query, gradient))
     k, v = (_split(term, groups, groups) for term in (key, value))
-    diagonal = _last_seen(attrs) if internal and length is None else None
+    diagonal = _last_seen(attrs) if internal else None
     of_weights = _product(g, v, "b", "result", diagonal)
     if internal:
-        capped, scores, seen = _scores(call, q, k, mask, length, diagonal)
-        weights, of_scores = call.writer.add("weightsGradient", (scores, of_weights, seen), {"scale": attrs["scale"]})
+        capped, weights = _internal_weights(call, q, k, mask, diagonal)
+        of_scores = weights.apply("weightsGradient", of_weights, scale=attrs["scale"])
     else:
         capped, weights = _weights(call, q, k, mask, length)
         # The sum over the keys of weights times their gradients.
