@@ -254,7 +254,9 @@ def _block_calls(
     kernel.params |= {"alpha": alpha != 1, "beta": addend is not None and addend.beta != 1}
     if alpha != 1:
         kernel.uniform("alpha", alpha, "f32")
-    finish(kernel, low, quads, read, addend, row=size.N, scaled=alpha != 1, into=into)
+    # So it stores what it has of two neighboring quads. Parts of larger operands may be bound in other words.
+    octets = kernel.bindings[1].words == 4 and not turned_b and operands_fit(low, [f.size_bytes for f in (a, b)])
+    finish(kernel, low, quads, read, addend, row=size.N, scaled=alpha != 1, into=into, octets=octets)
     work = None if turned or spread else _work(kernel, own, block.width, tile[0], steps, low.caps)
     call = kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps), reason, work)
     if packing is None or choice.tile:

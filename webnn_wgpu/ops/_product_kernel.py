@@ -98,6 +98,7 @@ def finish(
     row: int,
     scaled: bool = False,
     into: Temp | None = None,
+    octets: bool = False,
 ) -> None:
     """Declare the addend and the epilogue of a kernel's sums, and the memory of its result.
 
@@ -110,6 +111,8 @@ def finish(
         row: the number of columns of the whole result.
         scaled: whether the kernel scales the sum first.
         into: scratch memory for a float32 result without an epilogue, or None for the node's result.
+        octets: whether the kernel has whole pairs of quads in words of 64 bits. It stores them so unless the result is another
+            type, replaces an operand or is a part of a tensor.
     """
     part = None if into else low.part
     kernel.uniforms(row=part.row if part else row, start=part.start if part else 0)
@@ -143,10 +146,12 @@ def finish(
     kernel.params |= {"expression": epilogue.expression if epilogue else None, "extra_reads": tuple(reads)}
     kernel.reads["output"] = "part" if part else "full"
     if into:
-        kernel.bind(Binding(name="output", access="write", element="float32", quad=whole), into)
+        kernel.bind(Binding(name="output", access="write", element="float32", quad=whole, words=4 if octets else 0), into)
         return
     output = epilogue.output if epilogue else low.node.outputs[0]
+    data_type = low.graph.type(output).data_type
+    octets = octets and part is None and data_type == "float32" and not {"own", "switched own"}.intersection(reads)
     kernel.bind(
-        Binding(name="output", access="write", element=low.graph.type(output).data_type, quad=whole),
+        Binding(name="output", access="write", element=data_type, quad=whole, words=4 if octets else 0),
         part.value if part else output,
     )
