@@ -111,8 +111,8 @@ def finish(
         row: the number of columns of the whole result.
         scaled: whether the kernel scales the sum first.
         into: scratch memory for a float32 result without an epilogue, or None for the node's result.
-        octets: whether the kernel has whole pairs of quads in words of 64 bits. It stores them so unless the result is another
-            type, replaces an operand or is a part of a tensor.
+        octets: whether the kernel has whole pairs of quads. It stores them in words of 64 bits, and reads operands so, unless
+            some of these have other data types or the result is a part of a tensor.
     """
     part = None if into else low.part
     kernel.uniforms(row=part.row if part else row, start=part.start if part else 0)
@@ -128,15 +128,19 @@ def finish(
             kernel.uniform("beta", addend.beta, "f32")
     epilogue = None if into else low.epilogue
     reads: list[str] = []
+    output = epilogue.output if epilogue else low.node.outputs[0]
+    operands = epilogue.operands if epilogue else ()
+    float32 = {low.graph.type(value).data_type for value in (*operands, output)} == {"float32"}
+    words = 4 if octets and (into or (part is None and float32)) else 0
     if epilogue:
         for i, value in enumerate(epilogue.operands):
             own = low.graph.type(value)
             reads.append(read(own.shape))
             kernel.reads[f"extra{i}"] = reads[-1]
+            quad = whole and reads[-1] not in ("rows", "one")
+            own_words = words if reads[-1] == "full" else 0
             kernel.bind(
-                Binding(
-                    name=f"extra{i}", access="read", element=own.data_type, quad=whole and reads[-1] not in ("rows", "one")
-                ),
+                Binding(name=f"extra{i}", access="read", element=own.data_type, quad=quad, words=own_words),
                 value,
             )
         kernel.fields += epilogue.uniforms
@@ -146,12 +150,9 @@ def finish(
     kernel.params |= {"expression": epilogue.expression if epilogue else None, "extra_reads": tuple(reads)}
     kernel.reads["output"] = "part" if part else "full"
     if into:
-        kernel.bind(Binding(name="output", access="write", element="float32", quad=whole, words=4 if octets else 0), into)
+        kernel.bind(Binding(name="output", access="write", element="float32", quad=whole, words=words), into)
         return
-    output = epilogue.output if epilogue else low.node.outputs[0]
-    data_type = low.graph.type(output).data_type
-    octets = octets and part is None and data_type == "float32" and not {"own", "switched own"}.intersection(reads)
     kernel.bind(
-        Binding(name="output", access="write", element=data_type, quad=whole, words=4 if octets else 0),
+        Binding(name="output", access="write", element=low.graph.type(output).data_type, quad=whole, words=words),
         part.value if part else output,
     )

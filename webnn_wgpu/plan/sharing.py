@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from ..costs import Target, Tile
 from ..kernels.expression import Expression, LetStatement, hide_last
 from ..kernels.notation import term
-from ..kernels.spec import Binding, KernelCall, KernelSpec, Tiling, UniformType
+from ..kernels.spec import KernelCall, KernelSpec, Tiling, UniformType
 from ..kernels.terms import OPAQUE_ZERO, Infix, Parentheses, Symbol
 from ..kernels.tiles import retiled
 
@@ -108,7 +108,8 @@ def _adding(call: KernelCall) -> KernelCall | None:
         # The kernel reads one quad of the left factor in place of an addend, and does not use it.
         sum_ = expression.result, f"x{len(args)}"
         steps, args = hide_last(steps), (*args, (sum_[1], "f32"))
-        bindings = (*bindings[:-1], Binding(name=f"extra{len(reads)}", access="read", quad=bindings[-1].quad), bindings[-1])
+        read = replace(bindings[-1], name=f"extra{len(reads)}", access="read")
+        bindings = (*bindings[:-1], read, bindings[-1])
         operands = (*operands[:-1], operands[0], operands[-1])
         adds = 0
     else:
