@@ -11,11 +11,14 @@ from ..kernels.element import QUAD, element_of, padded_bytes
 from ..kernels.expression import Expression
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Operand, Temp, UniformType
 from ..kernels.windows import repeated, strided_span
-from ._quads import quad_launch, quad_work
+from ._quads import quad_launch, quad_work, reads_octets
 from ._shapes import broadcast_strides, merge_dimensions, strides_of
 from ._strided_copy import strided_call
 
-ELEMENTWISE = KernelTemplate("elementwise", ("expression", "rank", "reads", "whole_quads"))
+ELEMENTWISE = KernelTemplate("elementwise", ("expression", "rank", "reads", "whole_quads", "octets"))
+
+_MANY = 1 << 16
+"""Elements from which on a kernel for pairs of quads saves more time than it takes to compile."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,9 @@ def elementwise_call(
             spread, call = _spread(i, source, strides[i], shape, target)
             rest = [*sources[:i], spread, *sources[i + 1 :]]
             return [call, *elementwise_call(expression, expression_uniforms, rest, output, output_type, target, reason)]
+    types = [output_type, *(s.type for s, read in zip(sources, reads, strict=True) if read != "scalar")]
+    octets = set(reads) <= {"same", "own", "scalar"} and reads_octets(types, target) and output_type.num_elements >= _MANY
+    words = 4 if octets else 0
     fields: list[tuple[str, UniformType, int | float]] = []
     bindings: list[Binding] = []
     indexed = any(r in ("quad", "repeat", "strided") for r in reads)
@@ -70,15 +76,17 @@ def elementwise_call(
                 access="read",
                 element=element_of(source.type.data_type, caps),
                 quad=read in ("same", "suffix", "quad"),
+                words=words if read == "same" else 0,
             )
         )
         if read == "suffix":
             fields.append((f"{name}_quads", "u32", source.type.num_elements // QUAD))
         elif read in ("quad", "repeat", "strided"):
             fields.extend((f"{name}_stride_{d}", "u32", n) for d, n in enumerate(own))
-    bindings.append(Binding(name="output", access="write", element=element_of(output_type.data_type, caps), quad=True))
+    element = element_of(output_type.data_type, caps)
+    bindings.append(Binding(name="output", access="write", element=element, quad=True, words=words))
     fields += expression_uniforms
-    launch, grid = quad_launch(output_type.num_elements, target)
+    launch, grid = quad_launch(output_type.num_elements // (2 if octets else 1), target)
     fields = [*launch, *fields]
     spec = ELEMENTWISE.spec(
         bindings,
@@ -88,6 +96,7 @@ def elementwise_call(
         rank=len(dims) if indexed else 0,
         reads=tuple(reads),
         whole_quads=whole_quads,
+        octets=octets,
     )
     operands = (*(s.value for s in sources), output)
 
@@ -95,7 +104,7 @@ def elementwise_call(
         found = zip(sources, reads, merged, strict=True)
         return [*(_touched(r, s.type, dims, own, first, end) for s, r, own in found), (first, end)]
 
-    work = quad_work(output_type.num_elements, target, reach)
+    work = None if octets else quad_work(output_type.num_elements, target, reach)
     return [
         KernelCall(spec=spec, operands=operands, uniforms=tuple(v for _, _, v in fields), grid=grid, reason=reason, work=work)
     ]

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..costs import Target
-from ..kernels.element import QUAD
-from ..kernels.spec import Grid, Interval, Reach, UniformType, Work, grid_1d
+from ..ir.types import TensorType
+from ..kernels.element import QUAD, padded_bytes
+from ..kernels.spec import WIDE_WORDS, Grid, Interval, Reach, UniformType, Work, grid_1d
+
+OCTET = 2 * QUAD
+"""Elements that kernels read and write at once in words of 64 bits."""
 
 WORKGROUP = 64
 """Invocations per workgroup of kernels that write quads, as in `quad_main` of `shaders/lib/tensor.wgsl.j2`."""
@@ -22,6 +26,15 @@ def quad_launch(
     quads = -(-num_elements // QUAD)
     rounds = target.costs.launches.rounds_of_quads(quads, iterations)
     return (("quads", "u32", quads), ("rounds", "u32", rounds)), grid_1d(-(-quads // (WORKGROUP * rounds)), target.caps)
+
+
+def reads_octets(types: Iterable[TensorType], target: Target) -> bool:
+    """Return whether kernels should read and write tensors of these types in pairs of quads, in words of 64 bits."""
+    caps = target.caps
+    if not target.costs.products.subgroup.wide_words or WIDE_WORDS not in caps.features:
+        return False
+    most = caps.limit("max-storage-buffer-binding-size")
+    return all(t.data_type == "float32" and t.num_elements % OCTET == 0 and padded_bytes(t.size_bytes) <= most for t in types)
 
 
 def quad_work(num_elements: int, target: Target, reach: Reach, moved: Iterable[int] = (), iterations: int = 1) -> Work:
