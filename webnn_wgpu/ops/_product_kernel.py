@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..kernels.spec import WIDE_WORDS, Binding, Grid, KernelCall, KernelTemplate, Operand, Temp, UniformType, Work
+from ..kernels.spec import Binding, Grid, KernelCall, KernelTemplate, Operand, Temp, UniformType, Work
 from ..kernels.terms import OPAQUE_ZERO
 from ._def import Lowering
+from ._quads import has_wide_words
 
 _Field = tuple[str, UniformType, int | float]
 
@@ -83,7 +84,7 @@ def factor_buffer(low: Lowering, name: str, data_type: str, *, in_subgroup: bool
         quad: whether the kernel reads it in quads.
         pairs: whether it may read two quads at once.
     """
-    wide = in_subgroup and low.target.costs.products.subgroup.wide_words and WIDE_WORDS in low.caps.features
+    wide = in_subgroup and has_wide_words(low.target)
     words = 0 if not wide or not quad or data_type != "float32" else 4 if pairs else 2
     return Binding(name=name, access="read", element=data_type, quad=quad, words=words)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ..costs import Target
 from ..ir.types import TensorType
 from ..kernels.element import QUAD, padded_bytes
-from ..kernels.spec import WIDE_WORDS, Grid, Interval, Reach, UniformType, Work, grid_1d
+from ..kernels.spec import WIDE_WORDS, Binding, Grid, Interval, Reach, UniformType, Work, grid_1d
 
 OCTET = 2 * QUAD
 """Elements that kernels read and write at once in words of 64 bits."""
@@ -28,10 +29,21 @@ def quad_launch(
     return (("quads", "u32", quads), ("rounds", "u32", rounds)), grid_1d(-(-quads // (WORKGROUP * rounds)), target.caps)
 
 
+def has_wide_words(target: Target) -> bool:
+    """Return whether the device has words of 64 bits, and reads them in less time than as many of 32 bits."""
+    return target.costs.products.subgroup.wide_words and WIDE_WORDS in target.caps.features
+
+
+def in_wide_words(bindings: Iterable[Binding], target: Target) -> list[Binding]:
+    """Return bindings that are read by `load4_` functions, in words of 64 bits where that takes less time."""
+    wide = has_wide_words(target)
+    return [replace(b, words=2) if wide and b.access == "read" and b.quad and b.element == "float32" else b for b in bindings]
+
+
 def reads_octets(types: Iterable[TensorType], target: Target) -> bool:
     """Return whether kernels should read and write tensors of these types in pairs of quads, in words of 64 bits."""
     caps = target.caps
-    if not target.costs.products.subgroup.wide_words or WIDE_WORDS not in caps.features:
+    if not has_wide_words(target):
         return False
     most = caps.limit("max-storage-buffer-binding-size")
     return all(t.data_type == "float32" and t.num_elements % OCTET == 0 and padded_bytes(t.size_bytes) <= most for t in types)

@@ -31,6 +31,7 @@ from ..kernels.spec import (
 )
 from ..kernels.windows import strided_span
 from ._def import Lowering
+from ._quads import in_wide_words
 from ._shapes import merge_dimensions, strides_of
 from ._strided_copy import strided_call
 
@@ -389,7 +390,7 @@ def row_call(
     launch, grid = row_launch(shape, view.kept.size, low.target, iterations=iterations)
     fields = [*launch, ("items", "u32", items.size), *view.kept.fields("kept"), *items.fields("reduced"), *fields]
     spec = template.spec(
-        [binding for binding, _ in resources],
+        in_wide_words((binding for binding, _ in resources), low.target),
         [(name, type_) for name, type_, _ in fields],
         features=variant.features,
         variant=variant.name,

@@ -26,7 +26,7 @@ from ..kernels.spec import Operand as Resource
 from ..kernels.windows import strided_span
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
-from ._quads import quad_launch, quad_work
+from ._quads import in_wide_words, quad_launch, quad_work
 from ._reduction import (
     PLAIN_WORKGROUP,
     VARIANTS,
@@ -245,7 +245,7 @@ def _reduce_call(
         resources.append(shift)
     bindings.append(Binding(name="output", access="write", element=target.element, quad=plain or columns))
     spec = REDUCE.spec(
-        bindings,
+        in_wide_words(bindings, low.target),
         [(name, type_) for name, type_, _ in fields],
         features=variant.features,
         variant=variant.name,
