@@ -26,7 +26,7 @@ from ..kernels.spec import Operand as Resource
 from ..kernels.windows import strided_span
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
-from ._quads import in_wide_words, quad_launch, quad_work
+from ._quads import OCTET, in_wide_words, quad_launch, quad_work, reads_octets
 from ._reduction import (
     PLAIN_WORKGROUP,
     VARIANTS,
@@ -53,7 +53,10 @@ from .interfaces.family import Family
 from .interfaces.gradient import GradientRule
 from .interfaces.layout import ChannelsLast, Layout, moved, to_last
 
-REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "loads", "step"), VARIANTS)
+REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "loads", "whole", "step"), VARIANTS)
+
+_SET = 4
+"""Items that an invocation of the form `octets` reads at once."""
 
 _MEAN = "t / params.length"
 
@@ -191,6 +194,14 @@ def _form(step: ReductionStep, view: RowView, variant: Variant) -> str:
     return "lanes" if variant.lanes > 1 else "columns" if columns else "quad"
 
 
+def _in_octets(low: Lowering, step: ReductionStep, source: ReduceTensor, view: RowView, *, shifted: bool) -> bool:
+    """Return whether an invocation computes the sums of eight neighboring columns, which it reads in words of 64 bits."""
+    if shifted or (step.operation, step.type, source.element) != ("sum", "f32", "float32"):
+        return False
+    aligned = view.kept.strides == (1,) and all(n % OCTET == 0 for n in (view.kept.size, *view.reduced.strides))
+    return aligned and reads_octets([TensorType("float32", source.shape)], low.target)
+
+
 def _item_size(step: ReductionStep, view: RowView, variant: Variant) -> int:
     """Return the number of elements of a row that an invocation reads at once."""
     quads = view.items_are_quads and step.type not in PAIRS
@@ -224,7 +235,11 @@ def _reduce_call(
     reach = _reach(view, reduced, chunk // item, outputs, shifted=uses_shift)
     # Of the loops for one result: items in blocks of 32.
     iterations = chunk // item // variant.lanes * 34 // 32 + 2
-    if plain:
+    if form == "columns" and _in_octets(low, step, source, view, shifted=uses_shift):
+        form = "octets"
+        launch, grid = quad_launch(outputs // 2, low.target, iterations)
+        work = None
+    elif plain:
         iterations *= 1 if form == "columns" else QUAD
         launch, grid = quad_launch(outputs, low.target, iterations)
         work = quad_work(outputs, low.target, reach, iterations=iterations)
@@ -238,12 +253,16 @@ def _reduce_call(
     fields: list[Field] = [*launch, ("rows", "u32", rows), ("items", "u32", reduced.size), ("chunk", "u32", chunk // item)]
     fields.append(("length", "f32", float(length)))
     fields += [*view.kept.fields("kept"), *reduced.fields("reduced")]
-    bindings = [Binding(name="input", access="read", element=source.element, quad=quads or columns)]
+    words = 4 if form == "octets" else 0
+    bindings = [Binding(name="input", access="read", element=source.element, quad=quads or columns, words=words)]
     resources = [source.resource]
     if shift is not None and uses_shift:
         bindings.append(Binding(name="shift", access="read", element="float32", quad=columns))
         resources.append(shift)
     bindings.append(Binding(name="output", access="write", element=target.element, quad=plain or columns))
+    # Sets of items that are all there cost no comparison.
+    whole = form == "octets" and reduced.size % chunk == 0 and chunk % _SET == 0
+    loads = _SET if whole else low.target.costs.rows.loads if step.type in _WORDS else 1
     spec = REDUCE.spec(
         in_wide_words(bindings, low.target),
         [(name, type_) for name, type_, _ in fields],
@@ -251,7 +270,8 @@ def _reduce_call(
         variant=variant.name,
         form=form,
         rows=shape,
-        loads=low.target.costs.rows.loads if step.type in _WORDS else 1,
+        loads=loads,
+        whole=whole,
         step=step,
     )
     reason = variant.reason + (f", in {parts} parts" if parts > 1 else "")
