@@ -360,6 +360,8 @@ def test_subgroups_read_transposed_factors_as_stored(device: Device, tile: str) 
         ((70, 7, 136), "", (0, 4)),
         ((70, 12, 131), "", (2, 0)),
         ((72, 9, 136), "a", (2, 4)),
+        ((72, 12, 136), "a", (4, 4)),
+        ((76, 12, 132), "a", (2, 2)),
         ((70, 12, 137), "b", (2, 2)),
     ],
 )
@@ -379,9 +381,45 @@ def test_subgroups_read_words_of_64_bits(
     expected = (
         (words[0], words[1] if tile.endswith("x2") else min(2, words[1])) if "shader-int64" in device.caps.features else (0, 0)
     )
-    assert tuple(binding.words for binding in product.spec.bindings[:2]) == expected
+    *factors, output = product.spec.bindings
+    assert tuple(binding.words for binding in factors) == expected
+    # What a lane has of two neighboring quads is stored at once.
+    assert output.words == (4 if expected[1] == 4 else 0)
     actual = run_graph(device, graph, dict(zip("01", inputs, strict=True)), tuning=known)
     np.testing.assert_array_equal(actual["0"], interpret(graph, dict(zip("01", inputs, strict=True)))["0"])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "heads", "turned"),
+    [
+        ((37, 8, 12), (1, 1, 1), ""),
+        ((72, 40, 64), (1, 0, 2), "a"),
+        ((33, 64, 36), (0, 2, 0), "b"),
+        ((40, 12, 24), (2, 1, 1), "ab"),
+        ((33, 7, 30), (1, 1, 1), ""),  # rows that are no quads
+        ((33, 7, 30), (1, 1, 0), "ab"),
+    ],
+)
+def test_products_of_heads(device: Device, sizes: Sequence[int], heads: Sequence[int], turned: str) -> None:
+    if not supports(device.caps, "subgroup"):
+        pytest.skip("only kernels in subgroups of few invocations store heads beside each other")
+    M, K, N = sizes
+    rng = np.random.default_rng(17)
+    batch = (2, 3, 1) if max(heads) == 2 else (2, 3)
+    shapes = swap((*batch, M, K), "a" in turned), swap((*batch, K, N), "b" in turned)
+    inputs = [
+        np.ascontiguousarray(np.moveaxis(whole_numbers(rng, "float32", *shape), -2, -2 - between))
+        for shape, between in zip(shapes, heads, strict=False)
+    ]
+    attrs = {"a_transpose": "a" in turned, "b_transpose": "b" in turned}
+    attrs |= dict(zip(("a_heads", "b_heads", "heads"), heads, strict=True))
+    graph = op_graph("transposedMatmul", inputs, attrs)
+    product = make_plan(graph, device.target).dispatches[-1]
+    # Other factors are copied.
+    quads = all(n % 4 == 0 for n in ((M if "a" in turned else K), (K if "b" in turned else N)))
+    spread = tuple(name for name, n in zip(("a", "b", "output"), heads, strict=True) if n and (quads or name == "output"))
+    assert product.spec.param("spread") == spread
+    check_op(device, "transposedMatmul", inputs, attrs)
 
 
 @pytest.mark.parametrize("diagonal", [-9, 0, 7, 200])

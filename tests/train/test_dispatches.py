@@ -33,8 +33,17 @@ def test_products_multiply_by_the_derivative_of_gelu(device: str) -> None:
     assert not any("erf_f32" in text for text in texts)
 
 
-def test_software_adapters_compute_weights_and_the_gradient_of_scores_at_once() -> None:
-    _, step = plans("lavapipe", train.SGD())
+def test_software_adapters_keep_the_weights_of_attention_for_its_gradient() -> None:
+    forward, step = plans("lavapipe", train.SGD())
     templates = [d.spec.template for d in step.dispatches]
-    assert templates.count("weights_gradient") == LAYERS
+    assert templates.count("attention_weights") == templates.count("weights_gradient") == LAYERS
     assert templates.count("softmax") == 1  # that of the loss
+    assert "attention.subgroup" not in templates
+    assert [d.spec.template for d in forward.dispatches].count("attention.subgroup") == LAYERS
+
+
+def test_products_of_software_adapters_read_and_write_heads_where_they_are() -> None:
+    _, step = plans("lavapipe", train.SGD())
+    products = [d.spec for d in step.dispatches if d.spec.template == "matmul.subgroup"]
+    assert sum("output" in spec.param("spread") for spec in products) == 4 * LAYERS
+    assert not any(d.spec.template == "strided" for d in step.dispatches)

@@ -38,7 +38,8 @@ def in_wide_words(bindings: Iterable[Binding], target: Target) -> list[Binding]:
     """Return bindings that are read by `load4_` functions, in words of 64 bits where that takes less time."""
     wide = has_wide_words(target)
     return [
-        replace(b, words=b.words or 2) if wide and b.access == "read" and b.quad and b.element == "float32" else b for b in bindings
+        replace(b, words=b.words or 2) if wide and b.access == "read" and b.quad and b.element == "float32" else b
+        for b in bindings
     ]
 
 

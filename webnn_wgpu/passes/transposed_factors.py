@@ -18,6 +18,7 @@ from .rewriting import Rewriter, rewrite
 _HEADS = (0, 2, 1, 3)
 """The permutation that leads from [batch, rows, heads, columns] to [batch, heads, rows, columns], and back."""
 
+
 def read_transposed_factors(graph: Graph, target: Target) -> Graph:
     """Multiply the operands of transposes that swap the last two dimensions, where kernels read these as fast as others.
 
