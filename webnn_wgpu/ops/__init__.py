@@ -12,6 +12,7 @@ from . import (
     arg,
     attention,
     attention_gradient,
+    attention_weights,
     batch_normalization,
     bitwise,
     cache_update,
@@ -55,7 +56,6 @@ from . import (
     triangular,
     views,
     weighted_gather,
-    attention_weights,
     weights_gradient,
     wgsl_op,
 )

@@ -24,6 +24,7 @@ from ._factors import ColumnRange, Factor, columns_of, heads_first, is_constant,
 from ._partial_sums import TEMPLATES as PARTIAL_SUMS
 from ._partial_sums import PartialSums, most_parts, operands_fit
 from ._product_kernel import Addend, ProductKernel, Read, factor_buffer, finish
+from ._quads import OCTET
 from ._shapes import broadcast, merge_dimensions, strides_of
 
 _OWN_PARAMS = {
@@ -126,6 +127,23 @@ def product_calls(
     return calls
 
 
+def _bind_left(kernel: ProductKernel, low: Lowering, a: Factor, size: ProductSize, rows: int, *, in_subgroup: bool) -> None:
+    """Bind the left factor of a kernel with tiles of so many rows."""
+    # Neighboring invocations of the tiled kernel read neighboring elements of a transposed left factor, one each.
+    quad = in_subgroup if a.transposed else size.K % QUAD == 0
+    # Where its rows and those of a tile are whole pairs of quads, each lane reads two of them at once.
+    pairs = in_subgroup and a.transposed and size.K % QUAD == 0 and all(n % OCTET == 0 for n in (size.M, rows))
+    kernel.bind(factor_buffer(low, "a", a.data_type, in_subgroup=in_subgroup, quad=quad, pairs=pairs), a.value)
+
+
+def _declare_spread(kernel: ProductKernel, a: Factor, b: Factor, heads: int) -> tuple[str, ...]:
+    """Declare and return the operands of a kernel whose matrices lie beside each other."""
+    spread = tuple(name for name, beside in (("a", a.heads), ("b", b.heads), ("output", heads)) if beside)
+    kernel.params["spread"] = spread
+    kernel.uniforms(**{f"{name}_row": factor.strides[-2] for name, factor in (("a", a), ("b", b)) if factor.heads})
+    return spread
+
+
 def _copied(low: Lowering, factor: Factor, side: str, calls: list[KernelCall]) -> Factor:
     """Return a factor whose matrices are row-major and follow each other: itself or a copy."""
     shape = (*factor.batch, factor.rows, factor.columns)
@@ -209,12 +227,8 @@ def _block_calls(
         width=size.N,
         most=parts_at_most,
     )
-    # Neighboring invocations of the tiled kernel read neighboring elements of a transposed left factor, one each.
     in_subgroup = choice.variant == "subgroup"
-    quad = in_subgroup if a.transposed else K % QUAD == 0
-    # Where rows of a transposed left factor and of a tile are whole pairs of quads, each lane reads two of them at once.
-    pairs = in_subgroup and a.transposed and M % (2 * QUAD) == 0 and K % QUAD == 0 and tile[0] % (2 * QUAD) == 0
-    kernel.bind(factor_buffer(low, "a", a.data_type, in_subgroup=in_subgroup, quad=quad, pairs=pairs), a.value)
+    _bind_left(kernel, low, a, own, tile[0], in_subgroup=in_subgroup)
     if packing:
         whole = replace(packing, transposed=b.transposed)
         part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
@@ -224,7 +238,7 @@ def _block_calls(
         copied = row_major(low, b, "b", calls) if block.whole and b.transposed and not turned_b else b.value
         operand = copied if block.whole else columns_of(low, b, block, calls)
         # Each lane reads two neighboring quads at once if the tile has two for it, and rows have whole pairs of them.
-        pairs = kernel.params.get("quads") == 2 and not turned_b and N % (2 * QUAD) == 0
+        pairs = kernel.params.get("quads") == 2 and not turned_b and N % OCTET == 0
         quad = (K if turned_b else N) % QUAD == 0
         binding = factor_buffer(low, "b", b.data_type, in_subgroup=in_subgroup, quad=quad, pairs=pairs)
         kernel.bind_weights(binding, operand, b.zero_point)
@@ -236,12 +250,9 @@ def _block_calls(
     if not block.whole:
         kernel.uniforms(first_column=block.first, width=size.N)
         reason += f", columns {block.first} to {block.end}"
-    spread = tuple(name for name, beside in (("a", a.heads), ("b", b.heads), ("output", heads)) if beside)
-    if choice.variant == "subgroup":
-        kernel.params["spread"] = spread
-        kernel.uniforms(**{f"{name}_row": factor.strides[-2] for name, factor in (("a", a), ("b", b)) if factor.heads})
-    steps_b = [packing.height(K, N, 1) * s for s in strides_of((*b.batch, 1, 1))[:-2]] if packing else b.strides[:-2]
-    steps = _number_batches(kernel, batch, (a.batch, a.strides[:-2]), (b.batch, steps_b), rows=size.M, heads=heads)
+    spread = _declare_spread(kernel, a, b, heads) if in_subgroup else ()
+    factors = (a.batch, a.strides[:-2]), (b.batch, _matrix_strides(b, packing, own))
+    steps = _number_batches(kernel, batch, *factors, rows=size.M, heads=heads)
     quads = size.N % QUAD == 0
     if parts:
         reason += f", sums in {parts.count} parts"
@@ -249,20 +260,22 @@ def _block_calls(
         parts.declare(kernel, low, read)
         computed = kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps), reason)
         half = a.data_type == "float16"
-        added = parts.added(low, read, addend, half=half, whole=quads, row=size.N, into=into, alpha=alpha)
-        return [*calls, computed, added]
+        return [
+            *calls,
+            computed,
+            parts.added(low, read, addend, half=half, whole=quads, row=size.N, into=into, alpha=alpha),
+        ]
     kernel.params |= {"alpha": alpha != 1, "beta": addend is not None and addend.beta != 1}
     if alpha != 1:
         kernel.uniform("alpha", alpha, "f32")
-    # So it stores what it has of two neighboring quads. Parts of larger operands may be bound in other words.
+    # Lanes store what they have of two neighboring quads. Parts of larger operands may be bound in other words.
     octets = kernel.bindings[1].words == 4 and not turned_b and operands_fit(low, [f.size_bytes for f in (a, b)])
     finish(kernel, low, quads, read, addend, row=size.N, scaled=alpha != 1, into=into, octets=octets)
     work = None if turned or spread else _work(kernel, own, block.width, tile[0], steps, low.caps)
     call = kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps), reason, work)
     if packing is None or choice.tile:
         return [*calls, call]
-    chosen = _subgroup_tile(low, own, choice, texture=True)
-    tiling = Tiling(tile=chosen, size=own, depth=K, held=math.prod(b.batch))
+    tiling = Tiling(tile=_subgroup_tile(low, own, choice, texture=True), size=own, depth=K, held=math.prod(b.batch))
     return [*calls, replace(call, tiling=tiling)]
 
 
@@ -501,6 +514,13 @@ def _number_batches(
     if heads:
         kernel.uniform("output_step", math.prod(batch[-heads:]))
     return _Steps(dims, *merged[:2])
+
+
+def _matrix_strides(b: Factor, packing: PanelTexture | None, size: ProductSize) -> Sequence[int]:
+    """Return the strides of the right factor's leading dimensions, in rows of the texture that holds it if there is one."""
+    if packing is None:
+        return b.strides[:-2]
+    return [packing.height(size.K, size.N, 1) * step for step in strides_of((*b.batch, 1, 1))[:-2]]
 
 
 def _strides_in(own: Sequence[int], strides: Sequence[int], batch: Sequence[int]) -> list[int]:

@@ -25,7 +25,7 @@ _Call = tuple[tuple[int | None, ...], tuple[tuple[str, Hashable], ...]]
 def decompose_attention_gradients(graph: Graph, target: Target) -> Graph:
     """Replace the gradients of attention by products and softmax, where the device computes these faster.
 
-    An attention with such a gradient is replaced too, unless it has many weights: the gradient then finds the weights in memory.
+    An attention with such a gradient is replaced too, unless it has many weights: the gradient then finds them in memory.
     """
     if not target.costs.attention.gradient_by_products:
         return graph

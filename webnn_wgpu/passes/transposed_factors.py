@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from ..core.caps import Caps
 from ..costs import Target
 from ..ir.graph import Graph, Node
-from ..kernels.element import QUAD, padded_bytes
-from ..ops.matmul import MATMUL, TRANSPOSED_MATMUL
+from ..ops.matmul import MATMUL, TRANSPOSED_MATMUL, fits_binding, reads_heads
 from ..ops.strided import TRANSPOSE
 from ..ops.views import RESHAPE
 from .rewriting import Rewriter, rewrite
@@ -28,9 +28,8 @@ def read_transposed_factors(graph: Graph, target: Target) -> Graph:
     graph = rewrite(graph, _product, at=(MATMUL.name,)) if passes.reads_transposed else graph
     if not passes.reads_heads:
         return graph
-    most_bytes = target.caps.limit("max-storage-buffer-binding-size")
-    graph = rewrite(graph, partial(_of_heads, most_bytes=most_bytes), at=(MATMUL.name, TRANSPOSED_MATMUL.name))
-    return rewrite(graph, partial(_into_heads, most_bytes=most_bytes), at=(TRANSPOSE.name,))
+    graph = rewrite(graph, partial(_of_heads, caps=target.caps), at=(MATMUL.name, TRANSPOSED_MATMUL.name))
+    return rewrite(graph, partial(_into_heads, caps=target.caps), at=(TRANSPOSE.name,))
 
 
 def _product(r: Rewriter, node: Node) -> bool:
@@ -52,10 +51,10 @@ def _swap(r: Rewriter, value: int) -> Node | None:
     return made if made is not None and tuple(made.attrs["permutation"]) == swapped else None
 
 
-def _of_heads(r: Rewriter, node: Node, *, most_bytes: int) -> bool:
+def _of_heads(r: Rewriter, node: Node, *, caps: Caps) -> bool:
     """Read the heads of factors where they are."""
     found = [_heads(r, value) for value in node.operands]
-    if not any(found) or not _fit(r, node, most_bytes):
+    if not any(found) or not _fit(r, node, caps):
         return False
     factors = list(node.operands)
     options: dict[str, int] = {}
@@ -71,23 +70,22 @@ def _of_heads(r: Rewriter, node: Node, *, most_bytes: int) -> bool:
 
 
 def _heads(r: Rewriter, value: int) -> Sequence[Node]:
-    """Return the transpose that moved the heads of a value, and the view behind it that cuts them into groups if there is one."""
+    """Return the transpose that moved the heads of a value, and the view behind it that cuts them into groups, if any."""
     view = r.made(value, RESHAPE.name)
     move = r.made(view.operands[0] if view else value, TRANSPOSE.name)
     if move is None or tuple(move.attrs["permutation"]) != _HEADS:
         return ()
-    # The kernel reads whole quads of columns.
     nodes = (move, view) if view else (move,)
-    return nodes if _in_groups(r.shape(value), r.shape(move.outputs[0])) and r.shape(value)[-1] % QUAD == 0 else ()
+    return nodes if reads_heads(r.type(value)) and _in_groups(r.shape(value), r.shape(move.outputs[0])) else ()
 
 
-def _into_heads(r: Rewriter, node: Node, *, most_bytes: int) -> bool:
+def _into_heads(r: Rewriter, node: Node, *, caps: Caps) -> bool:
     """Store a product's result as heads beside each other."""
     if tuple(node.attrs["permutation"]) != _HEADS:
         return False
     view = r.made_for_one(node.operands[0], RESHAPE.name)
     product = r.made_for_one(view.operands[0] if view else node.operands[0], MATMUL.name, TRANSPOSED_MATMUL.name)
-    if product is None or not _fit(r, product, most_bytes):
+    if product is None or not _fit(r, product, caps):
         return False
     shape = r.shape(product.outputs[0])
     if not _in_groups(shape, r.shape(node.operands[0])) or any(len(r.shape(x)) != len(shape) for x in product.operands):
@@ -112,7 +110,7 @@ def _options(product: Node, **changed: Any) -> dict[str, Any]:
     return {**(product.attrs if product.op == TRANSPOSED_MATMUL.name else {}), **changed}
 
 
-def _fit(r: Rewriter, product: Node, most_bytes: int) -> bool:
+def _fit(r: Rewriter, product: Node, caps: Caps) -> bool:
     """Return whether a product has no heads in its result yet, and all its values fit a binding."""
     values = (*product.operands, product.outputs[0])
-    return not product.attrs.get("heads") and all(padded_bytes(r.type(value).size_bytes) <= most_bytes for value in values)
+    return not product.attrs.get("heads") and all(fits_binding(r.type(value), caps) for value in values)
