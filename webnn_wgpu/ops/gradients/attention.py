@@ -140,7 +140,7 @@ def _weights(
 def _internal_weights(
     call: GradientCall, q: GradientTerm, k: GradientTerm, mask: GradientTerm | None, diagonal: int | None
 ) -> tuple[GradientTerm, GradientTerm]:
-    """Return what `_weights` does, by operators that only passes make. Weights past the diagonal are 0."""
+    """Return the results of `_weights`, by operators that only passes make. Weights past the diagonal are 0."""
     capped, scores, seen = _scores(call, q, k, mask, None, diagonal)
     return capped, scores.apply("attentionWeights", seen)
 
