@@ -18,8 +18,8 @@ from ._strided_copy import strided_call
 class Factor:
     """One factor: the matrices in the last two dimensions of a value, transposed or not.
 
-    The matrices of the last `heads` leading dimensions lie beside each other in rows, as attention's heads do. The value then has
-    the dimensions [..., rows, *heads, columns]. `shape` has them in the order of other factors.
+    The matrices of the last `heads` leading dimensions lie beside each other in rows, as attention's heads do. The value then
+    has the dimensions [..., rows, *heads, columns]. `shape` has them in the order of other factors.
 
     Scratch memory and packed constants hold their matrices row by row: they are not transposed. The kernel subtracts the zero
     point from each element.
