@@ -170,7 +170,11 @@ def test_elements() -> None:
 def test_uniforms_are_hidden_from_drivers_that_compile_for_their_values() -> None:
     s = Sketch()
     a, b = (s.input(np.zeros((40, 64, 64), np.float32)) for _ in range(2))
-    whole = s.apply("sub", s.apply("mul", s.input(np.zeros((3, 5), np.int32)), s.constant(np.array(3, np.int32))), s.input(np.ones((3, 5), np.int32)))
+    whole = s.apply(
+        "sub",
+        s.apply("mul", s.input(np.zeros((3, 5), np.int32)), s.constant(np.array(3, np.int32))),
+        s.input(np.ones((3, 5), np.int32)),
+    )
     graph = s.graph(s.apply("elu", s.apply("matmul", a, b), alpha=0.5), whole)
     kinds = set[str]()
     for record, hides in (("lavapipe", True), ("nvidia", False)):
