@@ -12,8 +12,8 @@ import pytest
 import webnn_wgpu as wn
 from tests.support import open_profile
 from webnn_wgpu.testing import KernelCase, KernelFault, check_kernel
-from webnn_wgpu.testing.kernels import UNPROVEN
 from webnn_wgpu.testing.kernel_runs import KernelOnDevice
+from webnn_wgpu.testing.kernels import UNPROVEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
