@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,6 +73,21 @@ def test_what_is_no_array_is_refused_by_name(context, value):
         model.run({"x": value})
     with pytest.raises(wn.MLTypeError, match="no 'x'"):
         model.run({"x": None})
+
+
+@pytest.mark.parametrize("path", ["cat.jpg", Path("x.npy")])
+def test_a_path_is_refused_with_the_functions_that_read_it(context: wn.MLContext, path: str | Path) -> None:
+    model = wn.load_onnx(parsed(SYMBOLIC), context)
+    with pytest.raises(
+        wn.MLTypeError, match=r"wrong input; got x: .*numpy\.load reads arrays, and .*image_tensor reads pictures"
+    ):
+        model.run({"x": path})
+
+
+def test_a_model_is_no_graph(context: wn.MLContext) -> None:
+    model = wn.load_onnx(parsed(SYMBOLIC), context)
+    with pytest.raises(wn.MLTypeError, match=r"graph must be an MLGraph; got Model\. The graph of a model is model.graph"):
+        context.compute(model, {})  # pyright: ignore[reportArgumentType] - the point
 
 
 def test_a_dimension_has_one_size_in_a_run(context):

@@ -88,7 +88,9 @@ class ContextState:
 
     def _check_graph(self, graph: Any, operator: str) -> None:
         if not isinstance(graph, MLGraph):
-            raise failing(operator)("graph must be an MLGraph", got=type(graph).__name__)
+            kind: type[object] = type(graph)  # pyright: ignore[reportUnknownVariableType] - what a caller passes
+            hint = "The graph of a model is model.graph" if hasattr(kind, "graph") else ""
+            raise failing(operator)("graph must be an MLGraph", got=kind.__name__, hint=hint)
         if graph._context is not self:
             raise failing(operator)(
                 "the graph belongs to another context", got=repr(graph), hint="Build it with a builder of this context"

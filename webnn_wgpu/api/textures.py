@@ -232,7 +232,8 @@ class Textures(ContextState):
             return made
         self._check_tensor(into, "tensor_from_texture")
         if into._type != wanted:
-            raise fail("into must have the result's data type and shape", got=repr(into), allowed=str(wanted))
+            hint = "size=(height, width) resizes; layout, channel_order and data_type give the rest"
+            raise fail("into must have the result's data type and shape", got=repr(into), allowed=str(wanted), hint=hint)
         return into
 
     if TYPE_CHECKING:

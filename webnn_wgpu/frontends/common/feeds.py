@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 from webnn_wgpu import MLTypeError
 
 Array = NDArray[Any]
+
+FILES = "Read a file first: numpy.load reads arrays, and webnn_wgpu.frontends.images.image_tensor reads pictures"
+"""The hint about inputs that are paths or texts."""
 
 
 def check_feeds(feeds: Any, known: Collection[str]) -> None:
@@ -55,7 +59,8 @@ def feed_array(value: Any, dtype: np.dtype[Any], name: str, allowed: object) -> 
             if natural.dtype.kind == "f" and not np.array_equal(natural, array):
                 raise ValueError(f"the list has numbers that are not {dtype}")
     except (ValueError, TypeError, OverflowError) as error:
-        raise MLTypeError("wrong input", operator="run", got=f"{name}: {error}", allowed=str(allowed)) from error
+        hint = FILES if isinstance(value, (str, PurePath)) else ""
+        raise MLTypeError("wrong input", operator="run", got=f"{name}: {error}", allowed=str(allowed), hint=hint) from error
     if array.dtype != dtype:
         hint = f"array.astype('{dtype}') converts it"
         raise MLTypeError("wrong type of input", operator="run", got=f"{name}: {array.dtype}", allowed=str(allowed), hint=hint)
