@@ -244,6 +244,9 @@ def test_a_terminal_shows_how_far_the_loading_is(folder: Path, monkeypatch: pyte
 def test_run_with_a_profile(model: Path) -> None:
     written = call("run", model, "--profile").stdout
     assert re.search(r"^run +[\d.]+ ms$", written, re.MULTILINE)
+    assert re.search(
+        r"^GPU +by the device's timestamps, in another run with a pass per kernel +[\d.]+ ms$", written, re.MULTILINE
+    )
     assert re.search(r"^    kernel +matmul\S*: gemm_0, relu_1 +[\d.]+ ms$", written, re.MULTILINE)
 
 

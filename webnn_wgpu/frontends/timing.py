@@ -52,7 +52,8 @@ class Profile:
     """The timing of a run of a model, from `Model.profile`.
 
     The host measures the spans around each step, and waits for the device before it records the device's time. The device
-    measures the kernels, in a further run of each graph with timestamps.
+    measures the kernels, in a further run of each graph with timestamps. That run has a pass per kernel. The
+    kernels' sum can therefore exceed the span of the run.
 
     Attributes:
         spans: the timed activities in order, beginning with the loading of the model.
@@ -89,7 +90,7 @@ class Profile:
     def __str__(self) -> str:
         kinds = {span.kind for span in self.spans}
         rows: list[tuple[str, str, float | None]] = [(kind, "", self.total_ms(kind)) for kind in KINDS if kind in kinds]
-        rows.append(("GPU", self.note or "by the device's timestamps", self.gpu_ms))
+        rows.append(("GPU", self.note or "by the device's timestamps, in another run with a pass per kernel", self.gpu_ms))
         rows.append(("the run", "with everything since the inputs were given", self.wall_ms))
         for span in self.spans:
             rows.append((f"  {span.kind}", span.what, span.ms))
