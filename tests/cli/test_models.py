@@ -94,12 +94,23 @@ def test_an_archive_without_a_name_is_for_all_inputs_that_it_names(tmp_path: Pat
     [
         ("z=1", "no input is called 'z'; the inputs are: x"),
         ("x=absent.npy", "no such file"),
-        ("x=1,2,3", "3 numbers do not fill x: float32"),
+        ("x=1,2,3", "3 numbers do not fill x: float32[N, 4]"),
         ("x=hello", "'hello' does not fit x: float32[N, 4], which takes a .npy, .npz or picture file, or numbers"),
     ],
 )
 def test_inputs_that_make_no_sense(model: Path, given: str, message: str) -> None:
     assert message in call("run", model, "-i", given, exit_code=2).stderr
+
+
+def test_numbers_for_an_input_of_fixed_shape(tmp_path: Path) -> None:
+    text = "g (float[1, 4] x) => (float[1, 4] y) { y = Softmax(x) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "m.onnx")
+    message = "3 numbers do not fill x: float32[1, 4]; give 4, or one for all elements"
+    assert message in call("run", tmp_path / "m.onnx", "-i", "1,2,3", exit_code=2).stderr
+    for options in ((), ("--input-shape", "x=1,4")):
+        written = call("run", tmp_path / "m.onnx", "-i", "x=3", "--top", 1, *options).stdout
+        assert "float32[1, 4]  0.25, 0.25, 0.25, 0.25" in written
+        assert "Classes by y\n" in written
 
 
 def test_an_input_without_its_option(model: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import zipfile
 import zlib
@@ -124,12 +125,16 @@ class GivenInputs:
             # One size may be left to the number of values; where there are more, the others are 1.
             last = max((i for i, s in enumerate(sizes) if s == -1), default=-1)
             shape = [1 if s == -1 and i != last else s for i, s in enumerate(sizes)]
-            if last < 0 and array.size == 1:
-                return np.full(shape, array.item(), info.dtype)
+        settled = None if shape is None or -1 in shape else shape
+        if settled is not None and array.size == 1:
+            return np.full(settled, array.item(), info.dtype)
         try:
             return array.reshape(shape if shape is not None else [array.size])
         except ValueError:
-            raise click.BadParameter(f"{array.size} numbers do not fill {info}", param_hint="-i") from None
+            message = f"{array.size} numbers do not fill {info}"
+            if settled is not None:
+                message += f"; give {math.prod(settled)}, or one for all elements"
+            raise click.BadParameter(message, param_hint="-i") from None
 
     def _tokens(self, info: ValueInfo, text: str, inputs: Sequence[ValueInfo]) -> dict[str, Array]:
         """Return the ids of a text's tokens, and their masks and types under the usual names."""
