@@ -139,7 +139,7 @@ def test_integers_are_no_scores_of_classes(tmp_path: Path) -> None:
     text = "g (float[1, 4] x) => (float[1, 4] y, int64[1, 1] best) { y = Neg(x) best = ArgMax<axis = 1>(x) }"
     onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "m.onnx")
     written = call("run", tmp_path / "m.onnx", "--top", 1).stdout
-    assert "Classes by y" in written
+    assert "Classes by y, after softmax\n" in written
     assert "Classes by best" not in written
 
 
@@ -241,8 +241,8 @@ def test_run_classifies_pictures(tmp_path: Path) -> None:
 
 
 def test_classes_of_probabilities_and_scores() -> None:
-    assert classes(np.float32([[0.25, 0.75]]), {0: "a", 1: "b"}, 5) == [("0.7500", "b (1)"), ("0.2500", "a (0)")]
-    assert classes(np.float32([[0, np.log(3)]]), {}, 1) == [("0.7500", "class 1")]
+    assert classes(np.float32([[0.25, 0.75]]), {0: "a", 1: "b"}, 5) == ([("0.7500", "b (1)"), ("0.2500", "a (0)")], False)
+    assert classes(np.float32([[0, np.log(3)]]), {}, 1) == ([("0.7500", "class 1")], True)
 
 
 def test_a_terminal_shows_how_far_the_loading_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
