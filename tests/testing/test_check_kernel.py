@@ -154,6 +154,12 @@ def test_equal_results_of_all_orders_do_not_exclude_a_race(on: list[wn.MLContext
     with pytest.raises(KernelFault) as raised:
         check_kernel(source.replace("= tile[i];", "= tile[7u - i];"), np.copy, shapes=[8], workgroups=1, on=on)
     assert UNPROVEN not in str(raised.value)
+    # One of two cases shows the race: the invocations of the other read what they wrote.
+    halves = source.replace("= tile[i];", "= tile[select(i, 7u - i, arrayLength(&x) > 8u)];")
+    with pytest.raises(KernelFault) as raised:
+        check_kernel(halves, lambda x: x[:8].copy(), shapes=[8, 16], workgroups=1, on=on)
+    assert [bool(c.faults) for c in raised.value.report.checked] == [False, True] * len(on)
+    assert UNPROVEN not in str(raised.value)
 
 
 def test_a_reference_of_another_shape(on: list[wn.MLContext]) -> None:
