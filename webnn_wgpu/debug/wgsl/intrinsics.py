@@ -65,7 +65,7 @@ class Intrinsics(Expressions):
                 wide = np.repeat(split, size)
                 missing = wave.ids[wide & ~lanes]
                 message = (
-                    f"{len(missing)} of {np.count_nonzero(wide)} invocations of its "
+                    f"{size - np.count_nonzero(here[split][0])} of {size} invocations of a "
                     f"{'subgroup' if size < wave.per_workgroup else 'workgroup'} do not reach this {name}, "
                     f"{self._by_id(missing[0])} among them"
                 )
