@@ -93,7 +93,7 @@ def test_undefined_names_are_errors() -> None:
 
 
 def test_free_variables_leave_out_what_every_template_gets() -> None:
-    assert free_variables("elementwise") == {"expression", "rank", "reads", "whole_quads"}
+    assert free_variables("elementwise") == {"expression", "octets", "rank", "reads", "whole_quads"}
 
 
 def test_templates_are_found_in_a_wheel_and_in_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
