@@ -6,6 +6,7 @@ import json
 import re
 import zipfile
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import webnn_wgpu as wn
 from examples.models import bert, mlp, mobilenet_v2
 from tests.programs import Programs
 from webnn_wgpu.cli.app import app
-from webnn_wgpu.cli.diff import difference
+from webnn_wgpu.cli.diff import Difference, difference
 from webnn_wgpu.cli.run import classes
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.passes import PASSES
@@ -436,6 +437,25 @@ def test_diff_fails_beyond_tolerance(model: Path, monkeypatch: pytest.MonkeyPatc
     found = call("diff", model, "--against", "onnx", exit_code=1).stdout
     assert "APART" in found
     assert found.endswith("next: --bisect names the first wrong operator\n")
+    found = call("diff", model, "--against", "onnx", "--bisect", exit_code=1).stdout
+    assert found.endswith("next: the kernels agree. --against onnxruntime --bisect compares the nodes too\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [(0.01, "rounding errors probably add up, .*--rtol and --atol set"), (np.inf, "more than rounding: please report")],
+)
+def test_diff_says_what_follows_if_all_nodes_agree(
+    model: Path, monkeypatch: pytest.MonkeyPatch, error: float, advice: str
+) -> None:
+    pytest.importorskip("onnxruntime", reason="onnxruntime is no dependency")
+
+    def apart(*outputs: Any) -> Difference:
+        return replace(difference(*outputs), absolute=error, close=False)
+
+    monkeypatch.setattr(import_module("webnn_wgpu.cli.diff"), "difference", apart)
+    found = call("diff", model, "--against", "onnxruntime", "--bisect", exit_code=1).stdout
+    assert re.search(f"each node agrees by itself, .*{advice}", found)
 
 
 def test_diff_names_the_first_operator_that_is_wrong(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

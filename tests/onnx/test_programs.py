@@ -84,6 +84,13 @@ def test_a_path_is_refused_with_the_functions_that_read_it(context: wn.MLContext
         model.run({"x": path})
 
 
+def test_a_tensor_that_cannot_be_read_is_refused_with_the_calls_that_use_it(context: wn.MLContext) -> None:
+    model = wn.load_onnx(parsed(SYMBOLIC), context)
+    tensor = context.create_tensor([1, 3], "float32")
+    with pytest.raises(wn.MLTypeError, match=r"wrong input; got x: .*not readable.*context\.dispatch\(model\.graph, "):
+        model.run({"x": tensor})
+
+
 def test_a_model_is_no_graph(context: wn.MLContext) -> None:
     model = wn.load_onnx(parsed(SYMBOLIC), context)
     with pytest.raises(wn.MLTypeError, match=r"graph must be an MLGraph; got Model\. The graph of a model is model.graph"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,11 @@ def _tolerance(_context: click.Context, parameter: click.Parameter, value: float
 
 @click.command()
 @options(model_argument, input_options, shape_options, fallback_option, device_option, json_option)
-@click.option("--against", type=click.Choice(AGAINST), help="onnxruntime's CPU, the onnx package's reference, or numpy here.")
+@click.option(
+    "--against",
+    type=click.Choice(AGAINST),
+    help="onnxruntime's CPU, the onnx package's reference, or numpy here.  [default: onnxruntime if installed, else onnx]",
+)
 @click.option(
     "--rtol",
     default=1e-3,
@@ -138,9 +142,28 @@ def diff(
             click.echo(f"input without a value: {input_name}: {note}")
         for report in reports:
             click.echo(f"\n{report}")
-        if not bisect and not all(d.close for d in found):
-            click.echo("next: --bisect names the first wrong operator")
+        if not all(d.close for d in found) and not any(report.wrong for report in reports):
+            click.echo(_advice(found, [report.against for report in reports]))
     click_context.exit(0 if all(d.close for d in found) and not any(report.wrong for report in reports) else 1)
+
+
+def _advice(found: Sequence[Difference], compared: Sequence[str]) -> str:
+    """Return the next step for outputs that differ although no operator is known to be wrong.
+
+    Args:
+        found: the differences of the outputs.
+        compared: the implementations that agree operator by operator.
+    """
+    if not compared:
+        return "next: --bisect names the first wrong operator"
+    if "onnxruntime" not in compared:
+        return "next: the kernels agree. --against onnxruntime --bisect compares the nodes too"
+    if any(d.note or math.isinf(d.absolute) for d in found):
+        return "each node agrees by itself, but the outputs differ by more than rounding: please report it"
+    return (
+        "each node agrees by itself, so rounding errors probably add up, as in models of float16 or 8 bits: "
+        "--rtol and --atol set the tolerance"
+    )
 
 
 def _bisected(model: Any, feeds: Mapping[str, Array], against: str, folder: Path | None) -> list[Any]:

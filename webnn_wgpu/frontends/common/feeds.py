@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from webnn_wgpu import MLTypeError
+from webnn_wgpu import MLTensor, MLTypeError
 
 Array = NDArray[Any]
 
 FILES = "Read a file first: numpy.load reads arrays, and webnn_wgpu.frontends.images.image_tensor reads pictures"
 """The hint about inputs that are paths or texts."""
+
+ON_DEVICE = "context.dispatch(model.graph, ...) and context.encode(model.graph, ...) use tensors without a copy to the host"
+"""The hint about tensors that cannot be read."""
 
 
 def check_feeds(feeds: Any, known: Collection[str]) -> None:
@@ -59,7 +62,7 @@ def feed_array(value: Any, dtype: np.dtype[Any], name: str, allowed: object) -> 
             if natural.dtype.kind == "f" and not np.array_equal(natural, array):
                 raise ValueError(f"the list has numbers that are not {dtype}")
     except (ValueError, TypeError, OverflowError) as error:
-        hint = FILES if isinstance(value, (str, PurePath)) else ""
+        hint = FILES if isinstance(value, (str, PurePath)) else ON_DEVICE if isinstance(value, MLTensor) else ""
         raise MLTypeError("wrong input", operator="run", got=f"{name}: {error}", allowed=str(allowed), hint=hint) from error
     if array.dtype != dtype:
         hint = f"array.astype('{dtype}') converts it"

@@ -267,7 +267,7 @@ class ImportedModel(ABC):
 
     @property
     def graph(self) -> MLGraph:
-        """The WebNN graph compiled last.
+        """The first of `graphs`, and usually the only one.
 
         Raises:
             NotSupportedError: nothing has been compiled yet, or the model needed no graph.
