@@ -195,21 +195,21 @@ def dumped() -> dict[str, Any]:
 
 
 def test_a_graph_that_only_the_second_tree_plans_is_new(dumped: dict[str, Any]) -> None:
-    failed = {"plans": [], "kernels": {}, "failure": "Traceback\nKeyError: 'x.sech'\n", "missing": ["x.sech"]}
+    failed = {"plans": [], "kernels": {}, "failure": "Traceback\nKeyError: 'x.missing'\n", "missing": ["x.missing"]}
     found = compare(failed, dumped)
-    assert list(found.lines()) == ["new: the first tree does not have x.sech"]
+    assert list(found.lines()) == ["new: the first tree does not have x.missing"]
     assert "the second tree failed" in compare(dumped, failed).failure
     assert "the first tree failed" in compare({**failed, "missing": []}, dumped).failure
 
 
 def test_a_worker_names_the_operators_that_its_package_lacks() -> None:
     graphs: list[dict[str, Any]] = [
-        {"method": "x.sech", "arguments": {}},
+        {"method": "x.missing", "arguments": {}},
         {"method": "x.acos", "arguments": {}},
         {"method": "relu", "arguments": {}},
-        {"values": [], "nodes": [{"op": "x.csch"}, {"op": "x.top_k"}]},
+        {"values": [], "nodes": [{"op": "x.absent"}, {"op": "x.top_k"}]},
     ]
-    assert missing_operators(graphs) == ["x.csch", "x.sech"]
+    assert missing_operators(graphs) == ["x.absent", "x.missing"]
 
 
 def test_equal_plans_do_not_differ(dumped: dict[str, Any]) -> None:

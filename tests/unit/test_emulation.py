@@ -84,6 +84,7 @@ def test_roundings_within_a_chain_go_through_the_bits(output: str) -> None:
         rank=0,
         reads=("same",),
         whole_quads=False,
+        octets=False,
     )
     for text in (render(spec), render(emulated(spec, Caps()))):
         assert text.count("fn round_float16(") == 1

@@ -142,10 +142,11 @@ def test_text_and_json() -> None:
     assert str(plan) == "\n".join(
         (
             "2 slots, 2.0 MiB (unshared 2.0 MiB), 3 dispatches, 1 pass",
-            "   0 e: elementwise[rank=0, whole_quads=False] (1024, 1, 1) [input0=input 0, output=slot 0] - element-wise",
+            "   0 e: elementwise[rank=0, whole_quads=False, octets=False] (1024, 1, 1) [input0=input 0, output=slot 0]"
+            " - element-wise",
             "   1 transpose_1: strided[rank=0, read=tiled] (256, 1, 1) [input=slot 0, output=slot 1]"
             " - permutation [1, 0], tiles in workgroup memory",
-            "   2 relu_2: elementwise[rank=0, whole_quads=False] (1024, 1, 1) [input0=slot 1, output=output out]"
+            "   2 relu_2: elementwise[rank=0, whole_quads=False, octets=False] (1024, 1, 1) [input0=slot 1, output=output out]"
             " - element-wise",
         )
     )
@@ -187,7 +188,7 @@ def test_missing_features_are_named(fused: bool, monkeypatch: pytest.MonkeyPatch
         make_plan(graph, Target.of(Caps(features=frozenset(["subgroup"]))))
     assert str(raised.value) == (
         "neg('minus'): the device lacks a feature that this operator's data types need; "
-        "got kernel elementwise[rank=0, whole_quads=False] needs shader-f16; allowed: features subgroup"
+        "got kernel elementwise[rank=0, whole_quads=False, octets=False] needs shader-f16; allowed: features subgroup"
     )
     assert (raised.value.operator, raised.value.label) == ("neg", "minus")
 

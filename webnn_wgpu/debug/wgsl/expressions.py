@@ -401,13 +401,14 @@ class Expressions:
         ids: Array,
         others: Any = (),
         other_line: int = 0,
+        count: int | None = None,
         *,
         read: bool = False,
     ) -> None:
-        """Add a finding about invocations."""
+        """Add a finding about invocations. Without a count, it occurs once in each of them."""
         named = [self.wave.invocation(i) for i in dict.fromkeys(ids[:8].tolist())]
         before = [self.wave.invocation(i) for i in dict.fromkeys(list(others[:8]))]
-        count = len(np.unique(ids))
+        count = len(np.unique(ids)) if count is None else count
         self.findings.add(kind, node, self.frame.calls, variable, message, named, before, other_line, count, read=read)
 
     def _invocation(self, lane: Any) -> str:

@@ -32,10 +32,10 @@ class Finding:
         text: the text of the line.
         message: the fault with variable, index, size and invocations.
         variable: the accessed variable.
-        invocations: the first invocations with the fault, by global_invocation_id.
-        others: the invocations of a race that access the same memory.
+        invocations: the first invocations with the fault, by global_invocation_id. For a barrier, those that reach it.
+        others: the other invocations of a race, which access the same memory, or those that do not reach the barrier.
         other_line: the line of their access. 0 for other kinds.
-        count: the number of occurrences.
+        count: the number of occurrences. A barrier that is not reached counts once for each workgroup or subgroup.
         harmless: whether the value of the read does not reach an output. Idle invocations may make such reads.
     """
 

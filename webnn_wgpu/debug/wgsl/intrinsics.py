@@ -69,7 +69,8 @@ class Intrinsics(Expressions):
                     f"{'subgroup' if size < wave.per_workgroup else 'workgroup'} do not reach this {name}, "
                     f"{self._by_id(missing[0])} among them"
                 )
-                self.tell("barrier", node, name, message, wave.ids[wide & lanes], missing.tolist())
+                occurrences = int(np.count_nonzero(split))
+                self.tell("barrier", node, name, message, wave.ids[wide & lanes], missing.tolist(), count=occurrences)
         spaces = tuple(self.clocks) if name == "subgroupBarrier" else BARRIERS[name]
         for space in spaces:
             self.clocks[space].barrier(wave.ids[lanes], subgroup=name == "subgroupBarrier")
