@@ -251,7 +251,7 @@ def _block_calls(
         kernel.uniforms(first_column=block.first, width=size.N)
         reason += f", columns {block.first} to {block.end}"
     spread = _declare_spread(kernel, a, b, heads) if in_subgroup else ()
-    factors = (a.batch, a.strides[:-2]), (b.batch, _matrix_strides(b, packing, own))
+    factors = (a.batch, a.strides[:-2]), (b.batch, _matrix_strides(b, packing, own, whole=block.whole))
     steps = _number_batches(kernel, batch, *factors, rows=size.M, heads=heads)
     quads = size.N % QUAD == 0
     if parts:
@@ -516,11 +516,15 @@ def _number_batches(
     return _Steps(dims, *merged[:2])
 
 
-def _matrix_strides(b: Factor, packing: PanelTexture | None, size: ProductSize) -> Sequence[int]:
-    """Return the strides of the right factor's leading dimensions, in rows of the texture that holds it if there is one."""
-    if packing is None:
+def _matrix_strides(b: Factor, packing: PanelTexture | None, size: ProductSize, *, whole: bool) -> Sequence[int]:
+    """Return the strides of the right factor's leading dimensions, in rows of the texture that holds it if there is one.
+
+    A copy holds a block of columns that is not `whole`, whose matrices follow each other.
+    """
+    if packing is None and whole:
         return b.strides[:-2]
-    return [packing.height(size.K, size.N, 1) * step for step in strides_of((*b.batch, 1, 1))[:-2]]
+    step = packing.height(size.K, size.N, 1) if packing else size.K * size.N
+    return [step * stride for stride in strides_of((*b.batch, 1, 1))[:-2]]
 
 
 def _strides_in(own: Sequence[int], strides: Sequence[int], batch: Sequence[int]) -> list[int]:
