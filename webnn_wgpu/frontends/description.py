@@ -72,7 +72,7 @@ class Placement(tuple[Placed, ...]):
     def summary(self) -> str:
         """Return one line: how many nodes run where, and which on the host."""
         if not self:
-            return "no nodes are placed yet: the first run compiles a model with symbolic dimensions"
+            return "no nodes are placed. The first run compiles a model with symbolic dimensions"
         counts = Counter(p.where for p in self)
         text = counted_places(counts)
         text += "".join(f", {counts[where]} {where}" for where in ("unsupported", "later") if counts[where])

@@ -95,6 +95,12 @@ class QueryKeyValue:
         return (batch, heads, rows, columns) if rank == 4 else (batch, rows, heads * columns)
 
 
+def number_of_scores(attrs: Attrs, query: TensorType, key: TensorType) -> int:
+    """Return the number of scores of all heads: one for each row of queries and each key."""
+    rows = query.num_elements // query.shape[-1] * (1 if query.rank == 4 else attrs["heads"])
+    return rows * key.shape[-2]
+
+
 def check_operands(call: OpCall, first: int = 0) -> QueryKeyValue:
     """Check query, key, value, mask and length, and replace defaults of options by their values.
 

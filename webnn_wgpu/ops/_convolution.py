@@ -11,7 +11,7 @@ from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
 from ..costs import Choice, ConvolutionSize
 from ..kernels import select
-from ..kernels.element import QUAD, padded_bytes
+from ..kernels.element import QUAD
 from ..kernels.packing import Chain, Columns, PanelTexture
 from ..kernels.select_convolution import obstacle, possible
 from ..kernels.spec import KernelCall, KernelTemplate, Packed, Temp, Tiling, grid_1d
@@ -39,6 +39,7 @@ from ._phases import Phases, phases_of
 from ._product import FORCED, HIGHEST_TILE, product_calls
 from ._product import TEMPLATES as PRODUCTS
 from ._product_kernel import Addend, finish
+from ._quads import fits_binding
 from ._strided_copy import STRIDED, strided_call
 from ._winograd import TEMPLATES as WINOGRAD
 from ._winograd import winograd_calls
@@ -154,7 +155,7 @@ def _pointwise_calls(low: Lowering, size: ConvolutionSize, calls: list[KernelCal
 
 def _whole_bound(low: Lowering) -> bool:
     """Return whether the input fits a binding, so that kernels never see a part of it."""
-    return padded_bytes(low.input().size_bytes) <= low.caps.limit("max-storage-buffer-binding-size")
+    return fits_binding(low.input(), low.caps)
 
 
 def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output: TensorType) -> list[KernelCall]:

@@ -147,7 +147,7 @@ def _declare_spread(kernel: ProductKernel, a: Factor, b: Factor, heads: int) -> 
 def _copied(low: Lowering, factor: Factor, side: str, calls: list[KernelCall]) -> Factor:
     """Return a factor whose matrices are row-major and follow each other: itself or a copy."""
     shape = (*factor.batch, factor.rows, factor.columns)
-    return replace(factor, value=row_major(low, factor, side, calls), transposed=False, heads=False, shape=shape)
+    return replace(factor, value=row_major(low, factor, side, calls), transposed=False, heads=0, shape=shape)
 
 
 def _parts_of_sums(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from ..core.caps import Caps
 from ..costs import Target
 from ..ir.types import TensorType
 from ..kernels.element import QUAD, padded_bytes
@@ -29,6 +30,11 @@ def quad_launch(
     return (("quads", "u32", quads), ("rounds", "u32", rounds)), grid_1d(-(-quads // (WORKGROUP * rounds)), target.caps)
 
 
+def fits_binding(type_: TensorType, caps: Caps) -> bool:
+    """Return whether kernels may bind a tensor of a type whole."""
+    return padded_bytes(type_.size_bytes) <= caps.limit("max-storage-buffer-binding-size")
+
+
 def has_wide_words(target: Target) -> bool:
     """Return whether the device has words of 64 bits, and reads them in less time than as many of 32 bits."""
     return target.costs.products.subgroup.wide_words and WIDE_WORDS in target.caps.features
@@ -45,11 +51,9 @@ def in_wide_words(bindings: Iterable[Binding], target: Target) -> list[Binding]:
 
 def reads_octets(types: Iterable[TensorType], target: Target) -> bool:
     """Return whether kernels should read and write tensors of these types in pairs of quads, in words of 64 bits."""
-    caps = target.caps
     if not has_wide_words(target):
         return False
-    most = caps.limit("max-storage-buffer-binding-size")
-    return all(t.data_type == "float32" and t.num_elements % OCTET == 0 and padded_bytes(t.size_bytes) <= most for t in types)
+    return all(t.data_type == "float32" and t.num_elements % OCTET == 0 and fits_binding(t, target.caps) for t in types)
 
 
 def quad_work(num_elements: int, target: Target, reach: Reach, moved: Iterable[int] = (), iterations: int = 1) -> Work:

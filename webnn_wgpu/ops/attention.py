@@ -29,6 +29,7 @@ from ._attention_operands import (
     QueryKeyValue,
     bind_scores,
     check_operands,
+    number_of_scores,
     weights_of,
     window_of,
 )
@@ -284,9 +285,8 @@ def _lower(low: Lowering) -> list[KernelCall]:
 
 def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -> int:
     query, key = types[:2]
-    keys = key.shape[-2]
-    rows = query.num_elements // query.shape[-1] * (1 if query.rank == 4 else attrs["heads"])
-    return 2 * keys * (query.num_elements + output.num_elements) + SOFTMAX_OPERATIONS * rows * keys
+    products = query.num_elements + output.num_elements
+    return 2 * key.shape[-2] * products + SOFTMAX_OPERATIONS * number_of_scores(attrs, query, key)
 
 
 ATTENTION = OpDef(

@@ -16,7 +16,16 @@ from ..ir.types import TensorType
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, grid_1d
 from . import _attention_documentation as _documentation
-from ._attention_operands import ATTRS, MASK_AND_LENGTH, HeadsTensor, QueryKeyValue, bind_scores, check_operands, weights_of
+from ._attention_operands import (
+    ATTRS,
+    MASK_AND_LENGTH,
+    HeadsTensor,
+    QueryKeyValue,
+    bind_scores,
+    check_operands,
+    number_of_scores,
+    weights_of,
+)
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._product_kernel import ProductKernel
 from ._rows import to_type, wide
@@ -151,10 +160,8 @@ def _lower(low: Lowering) -> list[KernelCall]:
 
 def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -> int:
     gradient, query, key = types[:3]
-    keys = key.shape[-2]
-    rows = query.num_elements // query.shape[-1] * (1 if query.rank == 4 else attrs["heads"])
     products = 3 * query.num_elements + 2 * gradient.num_elements
-    return 2 * keys * products + (SOFTMAX_OPERATIONS + 4) * rows * keys
+    return 2 * key.shape[-2] * products + (SOFTMAX_OPERATIONS + 4) * number_of_scores(attrs, query, key)
 
 
 ATTENTION_GRADIENT = OpDef(

@@ -13,11 +13,12 @@ from ..costs import Target
 from ..costs.rows import SHARING_INVOCATIONS, SharedColumns
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.element import QUAD, element_of, padded_bytes
+from ..kernels.element import QUAD, element_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._product_kernel import ProductKernel
+from ._quads import fits_binding
 from ._reduction import reduced_shape
 from ._reduction_bounds import SUM
 from ._reduction_functions import arithmetic
@@ -39,8 +40,7 @@ def shared_columns(type_: TensorType, axes: Sequence[int], target: Target) -> Sh
     """
     items = math.prod(type_.shape[: len(axes)])
     columns = type_.num_elements // items
-    whole = padded_bytes(type_.size_bytes) <= target.caps.limit("max-storage-buffer-binding-size")
-    if tuple(axes) != tuple(range(len(axes))) or columns % QUAD or not whole:
+    if tuple(axes) != tuple(range(len(axes))) or columns % QUAD or not fits_binding(type_, target.caps):
         return None
     shares = target.costs.rows.shared_columns(columns // QUAD, items)
     return shares if shares is not None and shares.parts == 1 else None

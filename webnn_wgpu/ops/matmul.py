@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..core.caps import Caps
 from ..core.data_types import FLOATS
 from ..ir.graph import Array, Attrs, Graph, Node
 from ..ir.types import TensorType
-from ..kernels.element import QUAD, padded_bytes
+from ..kernels.element import QUAD
 from ..kernels.spec import KernelCall
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
@@ -142,11 +141,6 @@ def _lower_transposed(low: Lowering) -> list[KernelCall]:
 def _length(attrs: Attrs, a: Sequence[int]) -> int:
     """Return the number of terms of a sum, from the shape of the left factor."""
     return a[-2 - attrs["a_heads"] if attrs["a_transpose"] else -1]
-
-
-def fits_binding(type_: TensorType, caps: Caps) -> bool:
-    """Return whether a product of heads may have a value of a type: kernels bind it whole."""
-    return padded_bytes(type_.size_bytes) <= caps.limit("max-storage-buffer-binding-size")
 
 
 def reads_heads(type_: TensorType) -> bool:

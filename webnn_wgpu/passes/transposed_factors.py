@@ -10,7 +10,8 @@ from typing import Any
 from ..core.caps import Caps
 from ..costs import Target
 from ..ir.graph import Graph, Node
-from ..ops.matmul import MATMUL, TRANSPOSED_MATMUL, fits_binding, reads_heads
+from ..ops._quads import fits_binding
+from ..ops.matmul import MATMUL, TRANSPOSED_MATMUL, reads_heads
 from ..ops.strided import TRANSPOSE
 from ..ops.views import RESHAPE
 from .rewriting import Rewriter, rewrite
