@@ -105,7 +105,7 @@ def test_validate_names_the_command_for_models(tmp_path: Path) -> None:
 
 
 def test_folders_without_a_device(page: Path) -> None:
-    assert "NOT MET: a compiled graph needs a WebGPU device" in call("info", page, "--device", "reference").stdout
+    assert "problem  a compiled graph needs a WebGPU device" in call("info", page, "--device", "reference").stdout
     record = json.loads(call("info", page, "--device", "reference", "--json").stdout)
     assert (record["parameters"], record["memory"], record["dispatches"]) == (None, None, 1)
     call("check", page, "--device", "reference", exit_code=1)

@@ -242,8 +242,13 @@ def test_run_classifies_pictures(tmp_path: Path) -> None:
 
 
 def test_classes_of_probabilities_and_scores() -> None:
-    assert classes(np.float32([[0.25, 0.75]]), {0: "a", 1: "b"}, 5) == ([("0.7500", "b (1)"), ("0.2500", "a (0)")], False)
-    assert classes(np.float32([[0, np.log(3)]]), {}, 1) == ([("0.7500", "class 1")], True)
+    assert classes(np.float32([0.25, 0.75]), {0: "a", 1: "b"}, 5) == ([("0.7500", "b (1)"), ("0.2500", "a (0)")], False)
+    assert classes(np.float32([0, np.log(3)]), {}, 1) == ([("0.7500", "class 1")], True)
+
+
+def test_each_row_of_a_batch_has_its_own_classes(model: Path) -> None:
+    written = call("run", model, "-i", "x=1,0,0,0,0,0,0,1", "--top", 1).stdout
+    assert re.search(r"^Classes by y\[0\], after softmax\n  0\.\d{4}  class \d\nClasses by y\[1\]", written, re.MULTILINE)
 
 
 def test_a_terminal_shows_how_far_the_loading_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,7 +273,43 @@ def test_what_goes_wrong_is_said_in_a_line(folder: Path, tmp_path: Path) -> None
     (tmp_path / "broken.onnx").write_bytes(b"\x00\x01")
     assert call("run", tmp_path / "broken.onnx", exit_code=1).stderr.splitlines()[-1].startswith("Error: broken.onnx")
     assert "NonZero" in call("run", folder / "nonzero.onnx", "--fallback", "error", exit_code=1).stderr
-    assert "Strange" in call("run", folder / "strange.onnx", exit_code=1).stderr
+    message = "onnx has no operator com.example.Strange. A function of the model (`model.functions`) can define it"
+    for command in ("run", "check", "info"):
+        written = call(command, folder / "strange.onnx", exit_code=0 if command == "info" else 1)
+        assert message in written.output, command
+
+
+@pytest.fixture
+def flat(tmp_path: Path) -> Path:
+    """A model whose weights fit a picture of 4 x 4 alone, although its input has symbolic sizes."""
+    weights = "float[16, 2] w = {" + ", ".join(["1"] * 32) + "}"
+    text = f"g (float[batch, h, w] x) => (float[batch, 2] y) <{weights}> {{ f = Flatten(x) y = MatMul(f, w) }}"
+    text = text.replace("h, w]", "h, width]")
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "flat.onnx")
+    return tmp_path / "flat.onnx"
+
+
+def test_shapes_that_do_not_fit_are_named_with_the_default_sizes(flat: Path) -> None:
+    sizes = "batch = 1, h = 224, width = 224 by default; -f NAME=SIZE sets others"
+    for command in ("run", "bench", "profile"):
+        error = call(command, flat, exit_code=1).stderr
+        assert "Incompatible shapes for matmul" in error
+        assert "allowed: b with 50176 rows" in error
+        assert error.endswith(f"\nSizes: {sizes}\n")
+    assert f"  sizes    {sizes}\n" in call("check", flat, exit_code=1).stdout
+    assert "sizes    batch = 1 by default" in call("check", flat, "-f", "h=4", "-f", "width=4").stdout
+    assert "sizes" not in call("check", flat, "--input-shape", "x=1,4,4").stdout
+    assert "Sizes" not in call("run", flat, "--input-shape", "x=1,4,5", exit_code=1).stderr
+
+
+def test_files_cannot_have_nodes_of_the_host(folder: Path, tmp_path: Path) -> None:
+    for command in (
+        ["convert", folder / "nonzero.onnx", tmp_path / "m.webnn"],
+        ["export", folder / "nonzero.onnx", "-o", tmp_path],
+    ):
+        error = call(*command, exit_code=1).stderr
+        assert "A file has nodes of the device alone: cut the model before this node" in error
+        assert "fallback" not in error
 
 
 @pytest.mark.parametrize("command", ["run", "info", "check", "bench", "diff"])

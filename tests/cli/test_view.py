@@ -40,8 +40,8 @@ def test_a_page_beside_one_and_a_graph_for_graphviz(model: Path, tmp_path: Path)
 
 def test_the_page_has_the_models_name(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert call(model).stdout == "written: mlp.html\n"
-    assert '"profile": ""' in (tmp_path / "mlp.html").read_text(encoding="utf-8")
+    assert call(model).stdout == "written: mlp.view.html\n"
+    assert '"profile": ""' in (tmp_path / "mlp.view.html").read_text(encoding="utf-8")
 
 
 def test_graphs_with_the_host_between_them(tmp_path: Path) -> None:

@@ -109,9 +109,10 @@ def export(
         report(files)
         return
     from webnn_wgpu.exporters import web
+    from webnn_wgpu.frontends.common.module import writing_file
 
     options: dict[str, Any] = {"fallback": "error", "simplify": simplify, "kv_cache": kv_cache}
-    with open_context(device) as context, load_model(model, context, made, **options) as loaded:
+    with writing_file(), open_context(device) as context, load_model(model, context, made, **options) as loaded:
         feeds = made.feeds(loaded.inputs) if kv_cache is None else _one_token(loaded.inputs)
         if not loaded.graphs:
             loaded.run(feeds)  # This compiles a model with symbolic dimensions for these inputs.

@@ -17,10 +17,10 @@ from rich.text import Text
 from webnn_wgpu import MLContext
 from webnn_wgpu.core.wording import counted
 from webnn_wgpu.display.tables import first_few
-from webnn_wgpu.frontends.dims import sidecar
+from webnn_wgpu.frontends.dims import assumed, sidecar
 from webnn_wgpu.passes import PASSES
 
-from .inputs import check_names
+from .inputs import check_names, described_sizes
 from .models import (
     check_folder_options,
     check_onnx_options,
@@ -109,9 +109,10 @@ def check(
             console = result_console()
             console.print(_table(found, every))
             write_section(console, "Partitions", [(str(i), _numbers(part)) for i, part in enumerate(found.partitions)])
-            write_section(
-                console, "In all", [("nodes", found.placement.summary()), ("verdict", _verdict(passed, found, fallback))]
-            )
+            rows = [("nodes", found.placement.summary()), ("verdict", _verdict(passed, found, fallback))]
+            if sizes := _assumed(model, found, **shaping):
+                rows.insert(1, ("sizes", described_sizes(sizes)))
+            write_section(console, "In all", rows)
     click_context.exit(0 if passed else 1)
 
 
@@ -150,6 +151,12 @@ def _analyzed(
         found = onnx.analyze(model, context, override_dims=dims, input_shapes=shapes, simplify=simplify)
     check_names(dims, shapes, found.inputs)
     return found
+
+
+def _assumed(model: Path, found: Analysis, *, dims: Mapping[str, int], shapes: Mapping[str, Any], **_: Any) -> dict[str, int]:
+    """Return the symbolic dimensions for which the analysis took default sizes."""
+    pairs = [(i.shape, found.shapes[i.name]) for i in found.inputs if i.name not in shapes]
+    return assumed(pairs, {**sidecar(model), **dims})
 
 
 def _pass_rows(reports: Sequence[PassReport]) -> list[tuple[str, str]]:
@@ -197,6 +204,7 @@ def _facts(found: Analysis) -> list[tuple[str, str]]:
 def _device(found: Analysis) -> list[tuple[str, str]]:
     rows = [
         ("nodes", found.placement.summary()),
+        *(("unsupported", f"{placed.op} '{placed.name}': {placed.note}") for placed in found.placement.on("unsupported")),
         ("graphs", f"{found.graphs}, {counted(found.dispatches, 'dispatch', 'dispatches')} a run"),
     ]
     if found.memory is not None:
@@ -224,7 +232,7 @@ def _limit_rows(limits: Sequence[tuple[str, int, int]], problem: str) -> list[tu
         (name, f"{'met' if needed <= allowed else 'NOT MET'}: {amount(needed)} of {amount(allowed)}")
         for name, needed, allowed in limits
     ]
-    return [*rows, ("limits", f"NOT MET: {problem}" if problem else "all met")]
+    return [*rows, ("problem", problem) if problem else ("limits", "all met")]
 
 
 def record_of(found: Analysis, context: MLContext) -> dict[str, Any]:

@@ -43,6 +43,7 @@ class GivenInputs:
         seed: of random inputs.
         weights, manifest: files of the weights of a WebNN graph.
         notes: the name of each input without a value, and the type and kind of its elements, for people.
+        assumed: the symbolic dimensions with default sizes, after `feeds`.
     """
 
     given: Mapping[str, str]
@@ -55,6 +56,7 @@ class GivenInputs:
     weights: Path | None = None
     manifest: Path | None = None
     notes: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    assumed: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -67,7 +69,7 @@ class GivenInputs:
         Raises:
             click.BadParameter: a value that cannot be made sense of, or a name that no input has.
         """
-        from webnn_wgpu.frontends.dims import settle
+        from webnn_wgpu.frontends.dims import assumed, settle
 
         check_names(self.dims, self.shapes, inputs)
         names = [i.name for i in inputs]
@@ -92,6 +94,8 @@ class GivenInputs:
         for info in inputs:
             if info.name not in found:
                 shape = self.shapes.get(info.name) or settle(info.shape, sizes, f"input '{info.name}'")
+                if info.name not in self.shapes:
+                    self.assumed |= assumed([(info.shape, shape)], sizes)
                 found[info.name] = made_up(info, tuple(shape), random)
                 self.notes.append((info.name, f"{info.dtype}{list(shape)}, {_kind_made_up(info)}"))
         return {name: found[name] for name in names}
@@ -291,6 +295,15 @@ def check_names(dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]], in
             if name not in there:
                 known = f"there are {', '.join(there)}" if there else "there is none"
                 raise click.BadParameter(f"no {what} is called {name!r}; {known}", param_hint=option)
+
+
+def described_sizes(sizes: Mapping[str, int]) -> str:
+    """Return the default sizes of symbolic dimensions and the option that sets others, for people.
+
+    >>> described_sizes({"batch": 1, "h": 224})
+    'batch = 1, h = 224 by default; -f NAME=SIZE sets others'
+    """
+    return f"{', '.join(f'{name} = {size}' for name, size in sizes.items())} by default; -f NAME=SIZE sets others"
 
 
 def size_of(text: str) -> int:

@@ -19,7 +19,7 @@ from webnn_wgpu import MLContext, MLTypeError, WebNNError, ml
 from webnn_wgpu.frontends.images import NORMALIZATIONS, Preprocessing
 from webnn_wgpu.frontends.kinds import is_tfjs
 
-from .inputs import GivenInputs, pairs, size_of, sizes_of
+from .inputs import GivenInputs, described_sizes, pairs, size_of, sizes_of
 
 if TYPE_CHECKING:
     from webnn_wgpu import Model, TfjsModel, TfliteModel, WebNNModel
@@ -113,7 +113,7 @@ shape_options = (
         multiple=True,
         metavar="NAME=SIZE",
         callback=pairs("SIZE", size_of),
-        help="Size of a symbolic dimension. Others: NAME.dims.json beside the model, else 1 for a batch, 128 for a sequence.",
+        help="Size of a symbolic dimension. Others: MODEL.dims.json beside MODEL.onnx, else 1 for a batch, 128 for a sequence.",
     ),
     click.option(
         "--input-shape",
@@ -207,7 +207,7 @@ def values(model: Path, options: dict[str, Any]) -> GivenInputs:
         import_module(f"webnn_wgpu.frontends.{'tflite' if is_tflite(model) else 'tfjs' if is_tfjs(model) else 'onnx'}")
 
     beside = model.parent / "tokenizer.json"
-    return GivenInputs(
+    given = GivenInputs(
         given=options.pop("given"),
         dims=options.pop("dims"),
         beside=sidecar(model),
@@ -225,6 +225,8 @@ def values(model: Path, options: dict[str, Any]) -> GivenInputs:
         weights=options.pop("weights"),
         manifest=options.pop("manifest"),
     )
+    click.get_current_context().obj = given  # for `failing_well`
+    return given
 
 
 def is_webnn(model: Path) -> bool:
@@ -346,7 +348,11 @@ def failing_well(command: Command) -> Command:
                 raise
             raise click.ClickException(f"models need the package '{package}': pip install 'webnn-wgpu[onnx]'") from error
         except (WebNNError, OSError, MemoryError) as error:
-            raise click.ClickException(str(error)) from error
+            given: Any = click.get_current_context().obj
+            sizes = given.assumed if isinstance(given, GivenInputs) else {}
+            # The size of a dimension often is the cause, and the command line alone names the default.
+            note = f"\nSizes: {described_sizes(sizes)}" if sizes and isinstance(error, WebNNError) else ""
+            raise click.ClickException(f"{error}{note}") from error
 
     return wrapped
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from webnn_wgpu.core.wording import counted
 from webnn_wgpu.inspection import GraphProfile, joined
 
 from .models import (
@@ -71,6 +72,8 @@ def profile(
             found = joined([graph.profile(inputs, runs=runs) for graph, inputs in watch.inputs.items()])
     console = result_console()
     console.print(found.slowest(top) if earlier is None else earlier.compare(found))
+    if earlier is None and top < len(found.kernels):
+        click.echo(f"{top} of {counted(len(found.kernels), 'kernel')}; --top {len(found.kernels)} prints all")
     if html is not None:
         found.to_html(html, model.name)
     if trace is not None:

@@ -83,8 +83,11 @@ def run(
         # Wider integers are indices and no scores.
         scored = {name: array for name, array in results.items() if array.dtype.kind == "f" or array.dtype.itemsize == 1}
         for name, scores in scored.items():
-            ranked, softmax = classes(scores, names, top or 5)
-            write_section(console, f"Classes by {name}{', after softmax' if softmax else ''}", ranked)
+            rows = scores.reshape(-1, scores.shape[-1] if scores.ndim else 1)
+            for place, row in zip(np.ndindex(scores.shape[:-1]), rows, strict=True):
+                ranked, softmax = classes(row, names, top or 5)
+                which = f"{list(place)}" if len(rows) > 1 else ""
+                write_section(console, f"Classes by {name}{which}{', after softmax' if softmax else ''}", ranked)
         most = max((scores.shape[-1] for scores in scored.values() if scores.ndim), default=0)
         if labels is not None and len(names) < most:
             click.echo(f"{labels} names {len(names)} of {most} classes")
@@ -125,17 +128,13 @@ def read_labels(path: Path) -> dict[int, str]:
         raise click.BadParameter(f"{path}: neither a list of names nor names by number: {error}") from error
 
 
-def classes(scores: Array, names: Mapping[int, str], top: int) -> tuple[list[tuple[str, str]], bool]:
-    """Return probability and name of the best classes of a batch's rows, and whether a softmax was needed."""
-    rows: list[tuple[str, str]] = []
-    softmax = False
-    for row in scores.reshape(-1, scores.shape[-1] if scores.ndim else 1):
-        given = row.astype(np.float64)
-        chances = probabilities(given)
-        softmax |= chances is not given
-        best = np.argsort(-chances, kind="stable")[:top].tolist()
-        rows += [(f"{chances[i]:.4f}", f"{names[i]} ({i})" if i in names else f"class {i}") for i in best]
-    return rows, softmax
+def classes(row: Array, names: Mapping[int, str], top: int) -> tuple[list[tuple[str, str]], bool]:
+    """Return probability and name of the best classes of a row of scores, and whether a softmax was needed."""
+    given = row.astype(np.float64)
+    chances = probabilities(given)
+    best = np.argsort(-chances, kind="stable")[:top].tolist()
+    ranked = [(f"{chances[i]:.4f}", f"{names[i]} ({i})" if i in names else f"class {i}") for i in best]
+    return ranked, chances is not given
 
 
 def probabilities(scores: Array) -> Array:

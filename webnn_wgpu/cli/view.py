@@ -41,7 +41,7 @@ class _ModelRun:
 
 @click.command()
 @options(model_argument, input_options, shape_options, fallback_option, device_option)
-@click.option("-o", "--output", type=written_file, help="The page.  [default: MODEL.html in this folder]")
+@click.option("-o", "--output", type=written_file, help="The page.  [default: MODEL.view.html in this folder]")
 @click.option("--profile", is_flag=True, help="Time every kernel, and color the operators by it.")
 @click.option("--diff", "compared", is_flag=True, help="Compare every operator with numpy, and color them by their error.")
 @click.option("--export-dot", type=written_file, help="Write the graph for Graphviz, too.")
@@ -67,7 +67,7 @@ def view(
     from webnn_wgpu.frontends.timing import watched
 
     given = values(model, rest)
-    target = output or Path(f"{model.stem}.html")
+    target = output or Path(f"{model.stem}.view.html")  # MODEL.html is the page of `convert`
     with open_context(device) as context, loading(model) as progress:
         loaded = load_model(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
         with loaded, watched() as watch:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
+
+_GAP = 1
+"""The width of the gap between columns of a table, beside a space on either side of each cell."""
+
+_WRAPPED = 32
+"""The width that a column of sentences needs at least, if its cells are as long."""
 
 _NAMED = 3
 """Most labels that a line of a table names."""
@@ -24,7 +30,13 @@ def aligned(rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> lis
 
 
 def rich_table(
-    title: str, rows: Sequence[Sequence[str]], numbers: Collection[int] = (), sentences: Collection[int] = ()
+    title: str,
+    rows: Sequence[Sequence[str]],
+    numbers: Collection[int] = (),
+    sentences: Collection[int] = (),
+    *,
+    names: Collection[int] = (),
+    optional: Sequence[int] = (),
 ) -> Any:
     """Return a table for rich, whose first row has the headings. Columns that are too wide end in an ellipsis.
 
@@ -33,19 +45,62 @@ def rich_table(
         rows: the headings, then the rows.
         numbers: the columns of numbers, which are never made narrower.
         sentences: the columns whose cells wrap over several lines instead.
+        names: the columns of names, which are never made narrower either.
+        optional: the columns that a narrow terminal leaves out, in this order.
     """
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+    return _FittingTable(title, rows, numbers, sentences, names, optional)
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for i, heading in enumerate(rows[0]):
-        # Columns that may not wrap are never made narrower. Of the others, no cell does, but they give way to those.
-        table.add_column(heading, justify="right" if i in numbers else "left", no_wrap=i in numbers)
-    for row in rows[1:]:
-        # Labels are data and no markup.
-        table.add_row(*(Text(c, no_wrap=i not in sentences, overflow="ellipsis") for i, c in enumerate(row)))
-    return table
+
+class _FittingTable:
+    """A table that leaves out columns until the others fit the terminal."""
+
+    def __init__(
+        self,
+        title: str,
+        rows: Sequence[Sequence[str]],
+        numbers: Collection[int],
+        sentences: Collection[int],
+        names: Collection[int],
+        optional: Sequence[int],
+    ) -> None:
+        self.title, self.rows, self.numbers, self.sentences, self.names = title, rows, numbers, sentences, names
+        self.optional = optional
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        from rich.text import Text
+
+        shown, left_out = list(range(len(self.rows[0]))), list[int]()
+        for column in self.optional:
+            if self._least_width(shown) <= options.max_width:
+                break
+            shown.remove(column)
+            left_out.append(column)
+        yield self._table(shown)
+        if left_out:
+            headings = ", ".join(self.rows[0][i] for i in sorted(left_out))
+            yield Text(f"  A wider terminal or a pipe also shows: {headings}")
+
+    def _least_width(self, shown: Sequence[int]) -> int:
+        """Return the width of some columns, in which sentences may wrap."""
+        widths = (max(len(row[i]) for row in self.rows) for i in shown)
+        return sum(2 + _GAP + (min(w, _WRAPPED) if i in self.sentences else w) for i, w in zip(shown, widths, strict=True))
+
+    def _table(self, shown: Sequence[int]) -> Any:
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(title=self.title, title_justify="left", box=box.SIMPLE_HEAD)
+        for i in shown:
+            # Columns that may not wrap are never made narrower. Of the others, no cell does, but they give way to those.
+            justify = "right" if i in self.numbers else "left"
+            table.add_column(self.rows[0][i], justify=justify, no_wrap=i in self.numbers or i in self.names)
+        for row in self.rows[1:]:
+            # Labels are data and no markup.
+            wraps = [i in self.sentences for i in shown]
+            cells = zip((row[i] for i in shown), wraps, strict=True)
+            table.add_row(*(Text(c, no_wrap=not wrap, overflow="fold" if wrap else "ellipsis") for c, wrap in cells))
+        return table
 
 
 def first_few(labels: Sequence[str]) -> str:

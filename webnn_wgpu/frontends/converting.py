@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from webnn_wgpu import MLContext, MLGraph, MLTypeError, NotSupportedError, ml
 
+from .common.module import writing_file
 from .dims import sidecar, usual_size
 from .loading import load_file
 
@@ -117,7 +118,10 @@ def _kept(
     for name in names:
         if name not in fixed and name not in wanted:
             size = min(_usual(name), declared.get(name, UNBOUNDED))
-            log.warning("%s: the dimension '%s' gets the size %d; -f %s=SIZE sets another", source, name, size, name)
+            kept_too = f", and --dynamic {name}=MAX keeps the dimension" if possible else ""
+            log.warning(
+                "%s: the dimension '%s' gets the size %d; -f %s=SIZE sets another%s", source, name, size, name, kept_too
+            )
             fixed[name] = size
     return wanted
 
@@ -140,7 +144,8 @@ def _loaded(
     source: str | os.PathLike[str], context: MLContext, sizes: Mapping[str, int], own: Mapping[str, Any]
 ) -> Model | TfliteModel | TfjsModel | WebNNModel:
     options = {name: value for name, value in own.items() if value is not None}
-    return load_file(source, context, override_dims=sizes, **options)
+    with writing_file():
+        return load_file(source, context, override_dims=sizes, **options)
 
 
 def _graph(source: str | os.PathLike[str], context: MLContext, sizes: Mapping[str, int], own: Mapping[str, Any]) -> MLGraph:

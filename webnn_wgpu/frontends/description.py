@@ -87,6 +87,16 @@ class Placement(tuple[Placed, ...]):
         return text
 
 
+def beyond_host(note: str, obstacle: str) -> str:
+    """Return the reason why neither the device nor the host can run a node.
+
+    Args:
+        note: the reason of the device, or "".
+        obstacle: the reason of the host.
+    """
+    return f"{note}; on the host: {obstacle}" if note else obstacle
+
+
 def counted_places(counts: Mapping[str, int]) -> str:
     """Return how many nodes run on the device, run on the host and are evaluated beforehand."""
     nodes = "node" if counts["device"] == 1 else "nodes"

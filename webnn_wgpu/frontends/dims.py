@@ -85,6 +85,22 @@ def usual_size(name: str | None) -> int | None:
     return next((size for pattern, size in DEFAULTS if re.fullmatch(pattern, lowered)), None)
 
 
+def assumed(shapes: Iterable[tuple[Sequence[Dimension] | None, Sequence[int]]], sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return the symbolic dimensions that got a default size, with that size.
+
+    Args:
+        shapes: pairs of a declared shape and the shape that it got.
+        sizes: the sizes that were given, by name.
+
+    Example:
+        >>> from webnn_wgpu.frontends.dims import assumed
+        >>> assumed([(("batch", 3, "h", "w"), (1, 3, 224, 64))], {"w": 64})
+        {'batch': 1, 'h': 224}
+    """
+    pairs = ((d, size) for shape, settled in shapes for d, size in zip(shape or (), settled, strict=False))
+    return {d: size for d, size in pairs if isinstance(d, str) and d not in sizes and "+" not in d}
+
+
 def settle(shape: Sequence[Dimension] | None, sizes: Mapping[str, int], what: str = "the input") -> tuple[int, ...]:
     """Return a shape with a size for each dimension.
 

@@ -89,7 +89,7 @@ class ProfileComparison:
         return "\n".join([self.summary(), *aligned([_TITLES, *self.rows()], _NUMBERS)])
 
     def __rich__(self) -> Any:
-        return rich_table(self.summary(), [_TITLES, *self.rows()], _NUMBERS)
+        return rich_table(self.summary(), [_TITLES, *self.rows()], _NUMBERS, (3,))
 
     def _repr_html_(self) -> str:
         return table_html(self.summary(), [_TITLES, *self.rows()], _NUMBERS)

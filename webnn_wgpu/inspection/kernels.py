@@ -325,7 +325,8 @@ class Kernels(Mapping[str, Kernel]):
         return "\n".join(aligned(self._rows()))
 
     def __rich__(self) -> Any:
-        return rich_table(counted(len(self), "kernel"), self._rows())
+        # `--show` takes the whole name.
+        return rich_table(counted(len(self), "kernel"), self._rows(), names=(0, 1))
 
     def __repr__(self) -> str:
         return f"Kernels({', '.join(self)})"

@@ -22,6 +22,9 @@ _TITLES = ("us", "share", "GB/s", "GFLOP/s", "of peak", "limit", "shader", "work
 _PLACES = "from"
 """The last column, which profiles of graph files have."""
 _NUMBERS = range(5)
+_NAMES, _SENTENCES = (5, 6, 7), (8,)
+_OPTIONAL = (9, 7, 3, 2, 1)
+"""The columns that narrow terminals leave out, in this order: the operators of a slow kernel are shown in full."""
 
 _FORMAT = 1
 """Of the JSON that `to_json` writes."""
@@ -305,7 +308,7 @@ class GraphProfile:
         return "\n".join([self.summary(), *aligned(self._table(), _NUMBERS)])
 
     def __rich__(self) -> Any:
-        return rich_table(self.summary(), self._table(), _NUMBERS)
+        return rich_table(self.summary(), self._table(), _NUMBERS, _SENTENCES, names=_NAMES, optional=_OPTIONAL)
 
     def _repr_html_(self) -> str:
         return table_html(self.summary(), self._table(), _NUMBERS)

@@ -10,12 +10,13 @@ from typing import ClassVar, Generic
 from webnn_wgpu import NotSupportedError, OutOfMemoryError, WebNNError
 from webnn_wgpu.api.tuning import TuningSource
 
-from ..description import Placed
+from ..description import Placed, beyond_host
 from .calls import OnHost
 from .held import Array
 from .stages import NodeT, ValueNeeded, ValueT
 
 FALLBACKS = ("warn", "host", "error")
+_ALLOW_HOST = "fallback='host' lets the host run it"
 
 
 class ModelModule(ABC, Generic[ValueT, NodeT]):
@@ -85,4 +86,19 @@ class ModelModule(ABC, Generic[ValueT, NodeT]):
             NotSupportedError: the fallback to the host is disabled.
         """
         if self.fallback == "error":
-            raise self.refusal(node, f"the device cannot run it: {reason}; fallback='host' lets the host run it")
+            if obstacle := self.host_obstacle(node):
+                raise self.refusal(node, beyond_host(reason, obstacle))
+            refused = self.refusal(node, f"the device cannot run it: {reason}")
+            raise NotSupportedError(refused.rule, operator=refused.operator, label=refused.label, hint=_ALLOW_HOST)
+
+
+@contextmanager
+def writing_file() -> Generator[None]:
+    """Give the refusals of nodes for the host the remedy of a file, which can have no such nodes."""
+    try:
+        yield
+    except NotSupportedError as error:
+        if error.hint != _ALLOW_HOST:
+            raise
+        hint = "A file has nodes of the device alone: cut the model before this node"
+        raise NotSupportedError(error.rule, operator=error.operator, label=error.label, hint=hint) from error

@@ -17,7 +17,7 @@ import numpy as np
 from webnn_wgpu import MLContext, MLGraph, NotSupportedError
 from webnn_wgpu.api.progress import Progress
 
-from ..description import Placed
+from ..description import Placed, beyond_host
 from ..timing import compute, span
 from .calls import OnHost
 from .held import Array, DType, Shape, decode, encode, is_held
@@ -161,7 +161,7 @@ class StagedProgram(ABC, Generic[ModuleT, ValueT, NodeT, LoweredT]):
             for node in stage.lowered.host:
                 placed = self.module.placed(node, "host")
                 with span("host", f"{placed.op} '{placed.name}'"):
-                    self._evaluate(node, environment)
+                    self._evaluate(node, environment, stage.lowered.placed)
             state = stage.then
         return [self._look_up(v, environment) for v in self.outputs]
 
@@ -172,14 +172,18 @@ class StagedProgram(ABC, Generic[ModuleT, ValueT, NodeT, LoweredT]):
         for name, value, _, dtype in stage.outputs:
             arrays[value] = decode(np.asarray(results[name]), dtype)
 
-    def _evaluate(self, node: NodeT, environment: Environment[ValueT]) -> None:
-        """Evaluate a node on the host."""
+    def _evaluate(self, node: NodeT, environment: Environment[ValueT], places: Iterable[Placed]) -> None:
+        """Evaluate a node on the host. `places` has the reason why the device cannot run it."""
         arrays = [None if v is None else self._look_up(v, environment) for v in node.inputs]
         try:
             with self.module.at(node, "running"):
                 results = self._on_host(node, arrays, environment)
         except OnHost as reason:
-            raise self.module.refusal(node, str(reason)) from reason.__cause__
+            # The device's reason often is the cause: shapes that do not fit, for example.
+            name = self.module.placed(node, "host").name
+            notes = [placed.note for placed in places if placed.where == "host" and placed.name == name]
+            text = beyond_host(notes[0] if notes else "", str(reason))
+            raise self.module.refusal(node, text) from reason.__cause__
         if len(results) != len(node.outputs):
             raise self.module.refusal(node, f"it has {len(node.outputs)} outputs, but {len(results)} results")
         for output, result in zip(node.outputs, results, strict=True):

@@ -8,7 +8,7 @@ from typing import Generic
 from webnn_wgpu import NotSupportedError, OutOfMemoryError
 from webnn_wgpu.api.graph import PassReport
 
-from ..description import Memory, Placed
+from ..description import Memory, Placed, beyond_host
 from .lowering import LoweredT, ModuleT
 from .program import Remaining, StagedProgram
 from .stages import Feed, NodeT, ValueNeeded, ValueT, resolve
@@ -86,8 +86,8 @@ class AnalysisWalk(Generic[ModuleT, ValueT, NodeT, LoweredT]):
         """Take the places of a stage's nodes. Those for the host may be beyond it too."""
         obstacles = {self._program.module.placed(n, "").name: self._program.module.host_obstacle(n) for n in lowered.host}
         for placed in lowered.placed:
-            obstacle = obstacles.get(placed.name) if placed.where == "host" else ""
-            beyond = Placed(placed.name, placed.op, "unsupported", f"{placed.note}; {obstacle}")
+            obstacle = obstacles.get(placed.name, "") if placed.where == "host" else ""
+            beyond = Placed(placed.name, placed.op, "unsupported", beyond_host(placed.note, obstacle))
             self.placed.append(beyond if obstacle else placed)
         self.apart.update(lowered.host)
 

@@ -68,7 +68,7 @@ def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -
     except Exception as error:
         # An operator with a kernel on the device may run here only because an input is empty.
         empty = any(array is not None and not array.size for array in arrays)
-        reason = f"onnx's reference implementation says: {type(error).__name__}: {error}"
+        reason = _refusal(node, error)
         raise OnHost(f"an input has no elements, and {reason}" if empty else reason) from error
     named = dict(zip(wanted, results, strict=True))
     outputs: list[Array] = []
@@ -164,8 +164,15 @@ def obstacle(node: onnx_ir.Node, version: int) -> str:
     try:
         evaluator(_alone(node, [value is not None for value in node.inputs]), {node.domain: version})
     except Exception as error:  # The `onnx` package raises errors of many types.
-        return f"onnx's reference implementation says: {type(error).__name__}: {error}"
+        return _refusal(node, error)
     return ""
+
+
+def _refusal(node: onnx_ir.Node, error: Exception) -> str:
+    """Return the reason of an error of the reference implementation."""
+    if isinstance(error, NotImplementedError) and not onnx.defs.has(node.op_type, domain=node.domain):
+        return f"onnx has no operator {node.domain}.{node.op_type}. A function of the model (`model.functions`) can define it"
+    return f"onnx's reference implementation says: {type(error).__name__}: {error}"
 
 
 def _alone(node: onnx_ir.Node, present: Sequence[bool]) -> onnx.NodeProto:
