@@ -121,6 +121,7 @@ style: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-docs ## build the documentation site in build/site, with warnings as errors
 	DISABLE_MKDOCS_2_WARNING=true NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "written: build/site/index.html"
 
 bench: $(VENV)/.installed-dev $(VENV)/.weights ## measure; figures and a plot of them come to build/benchmarks.*
 	@$(ensure_driver)

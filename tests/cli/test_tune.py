@@ -63,7 +63,8 @@ def test_a_file_beside_the_model(model: Path, tmp_path: Path) -> None:
 
 def test_what_makes_no_sense(model: Path, tmp_path: Path) -> None:
     assert "name a MODEL" in call(exit_code=2).output
-    assert "mlp.tuning.json" in call("--show", model, exit_code=1).output
+    message = f"mlp.tuning.json does not exist: `webnn-wgpu tune {model} -o {tmp_path / 'mlp.tuning.json'}` writes it"
+    assert message in call("--show", model, exit_code=1).output
     other = tmp_path / "other.json"
     other.write_text("{}", encoding="utf-8")
     assert f"{other} is no tuning: no tuning of schema 1" in call("--show", other, exit_code=1).output

@@ -50,6 +50,17 @@ def test_after_the_loss_of_a_device_of_the_callers() -> None:
             old.create_tensor([1], "float32")
 
 
+@pytest.mark.parametrize("lose", [lambda gpu: gpu.destroy(), device_lost], ids=["by its owner", "by the driver"])
+def test_recover_notices_a_loss_that_no_other_call_has(lose: Callable[[Any], None]) -> None:
+    gpu = new_profile("default-limits").gpu
+    old = wn.ml.create_context(gpu)
+    graph = network(old)
+    lose(gpu)
+    with old.recover(adapters()[0].request_device_sync()) as new:
+        assert old.lost.done()
+        assert new.compute(new.rebuild(graph), {"x": X})["y"].shape == (4, 8)
+
+
 def test_after_the_loss_of_a_device_of_our_own() -> None:
     old = new_context()
     builder = old.create_graph_builder()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import InvalidStateError, MLTypeError
+from ..core.errors import DeviceLostError, InvalidStateError, MLTypeError
+from .backend import DeviceBackend
 from .context_state import ContextState
 from .graph import MLGraph
 
@@ -24,7 +26,7 @@ class Recovery(ContextState):
                 to your own device see `ML.create_context`.
 
         Raises:
-            InvalidStateError: this context is not lost.
+            InvalidStateError: neither this context nor its device is lost.
             MLTypeError: a device of the caller's was not given anew.
             DeviceLostError: the device is gone too.
             NotSupportedError: no device can be had.
@@ -40,6 +42,10 @@ class Recovery(ContextState):
         """
         from .ml import ml
 
+        if not self._loss.event.is_set() and isinstance(self._backend, DeviceBackend):
+            # The program may have noticed the loss by a call of its own.
+            with contextlib.suppress(DeviceLostError), self._guarded("recover"), self._lock:
+                self._backend.device.check()
         if not self._loss.event.is_set():
             raise InvalidStateError("the context is not lost", operator="recover", got=repr(self))
         if device is not None:

@@ -25,6 +25,8 @@ from .models import (
 from .progress import loading, progress_bar, progress_lines
 from .text import result_console, write_section
 
+CHOSEN = "marks the variant that graphs use: the default, unless another one is clearly faster"
+
 
 @click.command()
 @click.argument("model", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -67,6 +69,9 @@ def shown(file: Path | None, context: MLContext) -> list[tuple[str, Tuning]]:
     """Return the results in a file, or without one those in the files that a device finds by itself."""
     if file is not None:
         beside = file if file.suffix == ".json" else file.with_suffix(".tuning.json")
+        if not beside.is_file():
+            message = f"{beside} does not exist: `webnn-wgpu tune {file} -o {beside}` writes it"
+            raise click.ClickException(f"{message}, and `webnn-wgpu tune --show` prints the measurements in the cache")
         try:
             return [(str(beside), Tuning.load(beside))]
         except ValueError as error:
@@ -76,7 +81,7 @@ def shown(file: Path | None, context: MLContext) -> list[tuple[str, Tuning]]:
 
 def write(title: str, tuning: Tuning) -> None:
     """Print the choices under a title."""
-    rows = [("adapter", tuning.adapter), ("operators", str(len(tuning.choices)))]
+    rows = [("adapter", tuning.adapter), ("operators", str(len(tuning.choices))), ("star", CHOSEN)]
     write_section(result_console(), title, rows)
     for operator, measured in tuning.choices.items():
         times = sorted(measured.milliseconds.items(), key=lambda item: item[1])

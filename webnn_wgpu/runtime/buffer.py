@@ -104,7 +104,11 @@ class Buffer:
     def check(self) -> None:
         """Raise InvalidStateError if the buffer was destroyed, or if its owner has mapped it."""
         if self._destroyed or (self._freed is not None and self._freed.is_set()):
-            raise InvalidStateError("the buffer was destroyed", hint="Destroy a buffer after the tensors that use it")
+            raise InvalidStateError(
+                "the buffer was destroyed",
+                got=f"buffer '{self.gpu.label}' of {self.gpu.size} bytes",
+                hint="Destroy a buffer after the tensors that use it",
+            )
         if self.borrowed and self.gpu.map_state != "unmapped":
             raise InvalidStateError("the buffer is mapped", got=f"map_state '{self.gpu.map_state}'", allowed="'unmapped'")
 
