@@ -55,10 +55,17 @@ class Attr:
         return _CONVERTERS[self.kind](self, value, fail)
 
 
+_HINTS = {
+    "axis": "An axis counts from the first dimension, which is 0",
+    "new_shape": "State the size of each dimension: WebNN infers none",
+}
+"""The next step for numbers that numpy accepts and WebNN does not, by name of the argument."""
+
+
 def _uint(attr: Attr, value: Any, fail: Fail) -> int:
     number = _integer(attr, value, fail)
     if not 0 <= number <= 2**32 - 1:
-        hint = "An axis counts from the first dimension, which is 0" if attr.name == "axis" else ""
+        hint = _HINTS.get(attr.name, "")
         raise fail(f"{attr.name} must be an unsigned 32-bit integer", got=quoted(value), allowed="0..4294967295", hint=hint)
     return number
 
