@@ -74,6 +74,8 @@ def profile(
     console.print(found.slowest(top) if earlier is None else earlier.compare(found))
     if earlier is None and top < len(found.kernels):
         click.echo(f"{top} of {counted(len(found.kernels), 'kernel')}; --top {len(found.kernels)} prints all")
+    if earlier is None and found.excess():
+        click.echo(found.excess())
     if html is not None:
         found.to_html(html, model.name)
     if trace is not None:

@@ -285,6 +285,12 @@ class GraphProfile:
             return f"{self.note}; wall {self.wall_ms:.3f} ms{medians}"
         return f"GPU {self.gpu_ms:.3f} ms, {self.gpu_ms / self.wall_ms:.0%} of wall {self.wall_ms:.3f} ms{medians}"
 
+    def excess(self) -> str:
+        """Return the reason why the kernels' sum exceeds the time of a run, or "" if it does not."""
+        if self.gpu_ms is None or self.gpu_ms <= self.wall_ms:
+            return ""
+        return "The kernels' sum exceeds a run: each kernel was timed in a pass of its own, and a run has one pass"
+
     def rows(self) -> list[tuple[str, ...]]:
         """Return the table's lines, one for each kernel, from its microseconds to why it was chosen.
 
