@@ -40,7 +40,7 @@ def test_help_names_the_commands() -> None:
     ("arguments", "complaint"),
     [
         (["demonstrate"], "No such command 'demonstrate'"),
-        (["demo", "--device", "tpu"], "'tpu' is not one of 'auto', 'cpu', 'reference'"),
+        (["demo", "--device", "tpu"], "'tpu' is not one of 'auto', 'low-power', 'cpu', 'reference'"),
         (["demo", "--jason"], "No such option"),
         (["doctor", "me"], "unexpected extra argument (me)"),
         (["op"], "Missing argument 'NAME'"),

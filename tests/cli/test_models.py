@@ -20,6 +20,7 @@ from examples.models import bert, mlp, mobilenet_v2
 from tests.programs import Programs
 from webnn_wgpu.cli.app import app
 from webnn_wgpu.cli.diff import Difference, difference
+from webnn_wgpu.cli.models import open_context
 from webnn_wgpu.cli.run import classes
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.passes import PASSES
@@ -334,6 +335,12 @@ def test_without_the_onnx_package_it_says_what_to_install(model: Path, command: 
     done = programs.run(["-c", program])
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "Error: models need the package 'onnx': pip install 'webnn-wgpu[onnx]'"
+
+
+def test_the_option_low_power_asks_for_the_integrated_gpu(model: Path) -> None:
+    with open_context("low-power") as context:
+        assert context.power_preference == "low-power"
+    call("check", model, "--device", "low-power")
 
 
 # info, check ------------------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ extension_option = click.option(
     multiple=True,
     metavar="NAME=SIZE",
     callback=pairs("SIZE", size_of),
-    help="Size of a symbolic or dynamic dimension. Others: NAME.dims.json beside the model, else usual sizes by name.",
+    help="Size of a symbolic or dynamic dimension. Others: MODEL.dims.json beside the model, else usual sizes by name.",
 )
 @click.option("--dynamic", multiple=True, type=_Largest(), help="Keep a dimension, of at most MAX; or all.")
 @click.option("--weights", type=click.Choice(["auto", "weights", "safetensors", "inline"]), help="Where constants are written.")

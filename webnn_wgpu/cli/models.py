@@ -30,6 +30,7 @@ logger = logging.getLogger("webnn_wgpu")
 
 DEVICES: dict[str, dict[str, Any]] = {
     "auto": {},
+    "low-power": {"power_preference": "low-power"},
     "cpu": {"device_type": "cpu"},
     "reference": {"backend": "reference"},
 }
@@ -88,7 +89,7 @@ device_option = click.option(
     type=click.Choice(list(DEVICES)),
     default="auto",
     show_default=True,
-    help="Best adapter, the software adapter, or numpy.",
+    help="Best adapter, the integrated GPU, the software adapter, or numpy.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 language_option = click.option(
