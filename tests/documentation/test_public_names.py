@@ -19,6 +19,7 @@ from webnn_wgpu.core.names import snake_case
 from webnn_wgpu.exporters import coreml, graphviz, html, javascript, python, web
 from webnn_wgpu.exporters import onnx as onnx_exporter
 from webnn_wgpu.frontends import images
+from webnn_wgpu.ops import OPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,6 +123,17 @@ def test_every_public_name_is_in_the_reference():
         value = pkgutil.resolve_name(path)
         shown += _names(value).values() if inspect.ismodule(value) else [value]
     assert not [name for name, value in PUBLIC.items() if value not in shown]
+
+
+def test_methods_of_the_builder_are_in_the_reference():
+    # The site shows the members that classes inherit. Methods of operators have pages, so the builder lists the others.
+    assert "            inherited_members: true\n" in (REFERENCE.parents[1] / "mkdocs.yml").read_text("utf-8")
+    section = (REFERENCE / "api.md").read_text("utf-8").partition("::: webnn_wgpu.api.builder.MLGraphBuilder\n")[2]
+    listed = re.findall(r"^        - (\w+)$", section.partition(":::")[0], re.MULTILINE)
+    documented = [(op.python_name, op.documentation) for op in OPS.values() if op.documentation is not None]
+    on_pages = {name for method, text in documented for name in (method, *text.method.also)} | {"ext"}
+    inherited = {name for name, _ in _members(wn.MLGraphBuilder)} - set(vars(wn.MLGraphBuilder))
+    assert set(listed) == inherited - on_pages
 
 
 @pytest.mark.parametrize("values", [PUBLIC, METHODS], ids=["names", "methods"])
