@@ -141,6 +141,21 @@ def test_the_reference_stands_in_where_there_is_no_device() -> None:
                 context.compute(graph, {"x": X})
 
 
+@pytest.mark.parametrize("wide", ["int64", "uint64"])
+@pytest.mark.parametrize("output_type", ["int32", "uint32", "uint8"])
+def test_a_reference_may_count_in_64_bits(output_type: str, wide: str) -> None:
+    with wn.ml.create_context(backend="reference") as context:
+        builder = context.create_graph_builder()
+        x = builder.input("x", [4], "float32")
+        own = "@group(0) @binding(0) var<storage, read> x: array<f32>;\n"
+        own += "@group(0) @binding(1) var<storage, read_write> y: array<u32>;\n@compute @workgroup_size(1) fn main() { }"
+        given = {"output_shapes": [4], "output_types": output_type, "workgroups": 1}
+        y = builder.wgsl_op(own, [x], **given, reference=lambda x: np.argsort(x).astype(wide))
+        found = context.compute(builder.build({"y": y}), {"x": [3, 1, 2, 0]})["y"]
+    assert found.dtype == output_type
+    assert found.tolist() == [3, 1, 2, 0]
+
+
 def test_merged_with_its_like_alone(context: wn.MLContext) -> None:
     builder = context.create_graph_builder()
     x = builder.input("x", [10], "float32")

@@ -298,6 +298,23 @@ def test_a_reference_may_compute_in_64_bits(on: list[wn.MLContext], dtype: str) 
     assert "1 of 1 elements" in faults(on, source, lambda x: x.sum() + 1, shapes=[9], dtypes=[dtype], workgroups=1)
 
 
+def test_integers_of_a_reference_take_the_declared_type(on: list[wn.MLContext]) -> None:
+    source = """@group(0) @binding(0) var<storage, read> x: array<T>;
+@group(0) @binding(1) var<storage, read_write> y: array<T>;
+@group(0) @binding(2) var<storage, read_write> places: array<u32>;
+@compute @workgroup_size(1) fn main() {
+    var least = 0u;
+    for (var i = 1u; i < 9u; i++) { if (x[i] < x[least]) { least = i; } }
+    y[0] = x[least];
+    places[0] = least;
+}"""
+    options: dict[str, Any] = {"shapes": [9], "dtypes": ["float32", "int64"], "workgroups": 1}
+    assert not check_kernel(source, lambda x: [x.min(), x.argmin()], on=on, **options).faults
+    found = faults(on, source, lambda x: [x.min(), x.argmin() + 1], **options)
+    assert "places: 1 of 1 elements" in found
+    assert "never written" not in found
+
+
 def test_a_kernel_without_inputs(on: list[wn.MLContext]) -> None:
     source = """@group(0) @binding(0) var<storage, read_write> y: array<u32>;
 @compute @workgroup_size(8) fn main(@builtin(local_invocation_index) i: u32) { y[i] = i; }"""

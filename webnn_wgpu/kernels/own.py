@@ -104,6 +104,18 @@ def check_elements(name: str, declared: str, dtype: np.dtype[Any], fail: Fail, *
     raise wrong_elements(name, f"{wanted}, for {declared}", wanted, dtype, fail, hint)
 
 
+def declared_integers(declared: str) -> np.dtype[Any] | None:
+    """Return the data type of the single 32-bit integers that a buffer declares, or None for other contents.
+
+    >>> declared_integers("array<atomic<u32>>"), declared_integers("array<vec2<u32>>")
+    (dtype('uint32'), None)
+    """
+    numbers = _NUMBERS.fullmatch(declared if declared.endswith(">") else f"{declared}>")
+    if numbers is None or numbers[1] or numbers[2] not in ("i32", "u32"):
+        return None
+    return _DTYPES[numbers[2]]
+
+
 def wrong_elements(
     name: str, allowed: str, wanted: np.dtype[Any], dtype: np.dtype[Any], fail: Fail, hint: str = ""
 ) -> Exception:

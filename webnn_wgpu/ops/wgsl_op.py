@@ -85,9 +85,10 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
     given: Any = kernel.reference(*arrays)
     several = cast("Sequence[Any]", given) if isinstance(given, tuple | list) else [given]
     made: list[Array] = [np.asarray(r) for r in several]
-    # A reference is the more exact of the two, and so may compute in float64.
-    rounded = [r.dtype == np.float64 and t.numpy.kind == "f" for r, t in zip(made, out, strict=False)]
-    results = [to_type(r, t) if each else r for r, t, each in zip(made, out, rounded, strict=False)]
+    # A reference may compute in 64 bits: floats are the more exact then, and numpy counts and sorts in int64.
+    kinds = {np.dtype(np.float64): "f", np.dtype(np.int64): "iu", np.dtype(np.uint64): "iu"}
+    wide = [t.numpy.kind in kinds.get(r.dtype, "") for r, t in zip(made, out, strict=False)]
+    results = [to_type(r, t) if each else r for r, t, each in zip(made, out, wide, strict=False)]
     if len(made) != len(out) or [(r.dtype, r.shape) for r in results] != [(t.numpy, t.shape) for t in out]:
         raise OperationError(
             "the reference must return arrays of the outputs' types",

@@ -18,7 +18,7 @@ from ..api.context import MLContext
 from ..api.internals import internals
 from ..core.data_types import DATA_TYPES, Array
 from ..core.errors import NotSupportedError, quoted
-from ..kernels.own import check_elements
+from ..kernels.own import check_elements, declared_integers
 from ..runtime.adapters import INSTALL_HINT, adapters
 from ..runtime.device import open_adapter
 from .guards import FILL_PATTERN
@@ -134,7 +134,8 @@ def check_kernel(
             the inputs, in order, and its `read_write` buffers are the outputs. `T`, unless the source declares it, is the data
             type of the first input, and `T0`, `T1`, ... those of each.
         reference: returns the output, or a list of outputs, for the inputs. float64 is rounded to the first input's type,
-            and int64 becomes 32 bits unless the source has integers of 64 bits.
+            and int64 becomes the declared `i32` or `u32`. For other declarations, it becomes 32 bits unless the source has
+            integers of 64 bits.
         shapes: the shapes of the cases: the shape of a single input, (2, 3) or 6, or a list with one per input: [(2, 3), (3,)].
         workgroups: the number of workgroups: (x, y, z), (x, y) or x, or a function of the `KernelCase`, which has `shapes`,
             `dtypes` and `constants`.
@@ -324,7 +325,7 @@ class _Check:
             if binding.name in self._contents:
                 dtype, hint = self._contents[binding.name].dtype, "Change `dtypes`, or declare array<T>"
                 check_elements(binding.name, binding.type, dtype, kernel.fail, bits=True, hint=hint)
-        outputs = _outputs(reference(*(a.copy() for a in arrays)), kernel, len(written))
+        outputs = _outputs(reference(*(a.copy() for a in arrays)), kernel, [b.type for b in kernel.bindings if b.access != "read"])
         self._wanted = dict(zip(written, outputs, strict=True))
         self._sizes = {name: array.nbytes for name, array in (self._contents | self._wanted).items()}
         self._plain, damage = kernel.run(self._contents, self._sizes)
@@ -408,13 +409,20 @@ class _Check:
         self._compare(found, f", with {', '.join(f'{name}={value}' for name, value in changes.items())}")
 
 
-def _outputs(results: Any, kernel: KernelOnDevice, count: int) -> list[Array]:
-    """Return the arrays of the reference, in types that the kernel can write. numpy often computes in 64 bits."""
+def _outputs(results: Any, kernel: KernelOnDevice, declared: Sequence[str]) -> list[Array]:
+    """Return the arrays of the reference, in types that the kernel can write. numpy often computes in 64 bits.
+
+    Args:
+        results: the result of the reference.
+        kernel: the kernel.
+        declared: the types of the outputs in WGSL.
+    """
     listed: list[Any] = list(cast("Sequence[Any]", results)) if isinstance(results, list | tuple) else [results]
-    if len(listed) != count:
-        raise kernel.fail("the reference must return an array for every output", got=str(len(listed)), allowed=str(count))
+    if len(listed) != len(declared):
+        rule = "the reference must return an array for every output"
+        raise kernel.fail(rule, got=str(len(listed)), allowed=str(len(declared)))
     arrays: list[Array] = []
-    for result in listed:
+    for result, type_ in zip(listed, declared, strict=True):
         array: Array = np.asarray(result)
         if array.dtype.kind not in "biuf":
             rule = "the reference must return arrays of numbers"
@@ -422,9 +430,13 @@ def _outputs(results: Any, kernel: KernelOnDevice, count: int) -> list[Array]:
         if array.dtype == np.float64:
             floats = [d for d in kernel.case.dtypes[:1] if d.startswith("float")]
             array = array.astype(floats[0] if floats else np.float32)
-        elif array.dtype.name in ("int64", "uint64") and not _WIDE.search(kernel.source):
-            signed = array.dtype.kind == "i" and not any(d.startswith("uint") for d in kernel.case.dtypes[:1])
-            array = array.astype(np.int32 if signed else np.uint32)
+        elif array.dtype.name in ("int64", "uint64"):
+            narrow = declared_integers(type_)
+            if narrow is not None:
+                array = array.astype(narrow)
+            elif not _WIDE.search(kernel.source):
+                signed = array.dtype.kind == "i" and not any(d.startswith("uint") for d in kernel.case.dtypes[:1])
+                array = array.astype(np.int32 if signed else np.uint32)
         arrays.append(np.ascontiguousarray(array).reshape(array.shape))
     return arrays
 

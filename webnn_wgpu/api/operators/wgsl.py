@@ -83,7 +83,7 @@ class WgslOperators(OperatorMethods):
             workgroups: the number of workgroups: (x, y, z), (x, y) or x.
             constants: numbers or bools by name, which the source uses as constants, also as sizes of arrays and workgroups.
             reference: returns the results in numpy, as `reference(*arrays)`, for contexts without a device and for
-                `debug.diff`. Results in float64 are rounded to the output's data type.
+                `debug.diff`. Results in float64 and int64 become the output's data type.
             label: the operator's name in messages, plans and debuggers.
 
         Returns:
