@@ -429,6 +429,26 @@ def test_breakpoints() -> None:
     assert stops(breakpoints=[6], invocation=(99, 0, 0)) == []
 
 
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ({"breakpoints": [1, 2]}, "no statement was run at line 1, 2"),
+        ({"breakpoints": [6], "invocation": (99, 0, 0)}, "invocation (99, 0, 0) ran no statement at line 6"),
+        ({"invocation": (99, 0, 0)}, "invocation (99, 0, 0) ran no statement"),
+        ({}, "neither breakpoints nor an invocation are given"),
+    ],
+)
+def test_an_interpretation_without_a_stop_says_why(where: dict[str, Any], reason: str) -> None:
+    found = debug.interpret(STEPS, [X, 64], grid=2, on_stop=print, **where)
+    assert found.no_stop == reason
+    assert str(found).endswith(f"\nno stop: {reason}")
+
+
+def test_a_stop_needs_no_reason() -> None:
+    for options in ({"breakpoints": [6], "on_stop": debug.Stop.quit}, {}):
+        assert debug.interpret(STEPS, [X, 64], grid=2, **options).no_stop == ""
+
+
 def test_steps() -> None:
     assert [line for line, *_ in stops("step", "step", breakpoints=[5])] == [5, 9, 6]
     assert [line for line, *_ in stops("next", "next", breakpoints=[5])] == [5, 6]

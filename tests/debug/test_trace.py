@@ -118,6 +118,14 @@ def test_what_does_not_fit_is_counted(context: wn.MLContext) -> None:
     assert traced("    dbg(1u); dbg(2u);", {"global": 6}, limit=2, context=context).lost == 0
 
 
+def test_a_trace_without_values_says_how_invocations_count(context: wn.MLContext) -> None:
+    found = traced('dbg(id.x, "i");', where={"invocation": 5}, context=context)
+    assert str(found) == (
+        "0 values: no selected invocation ran a dbg statement. `where` counts `invocation` in its workgroup, and `global` in the grid"
+    )
+    assert traced('dbg(id.x, "i");', where={"global": 5}, context=context)[0].value == 5
+
+
 def test_a_printed_trace_has_its_first_values_alone(context: wn.MLContext) -> None:
     lines = str(traced("".join(f"dbg({i}u); " for i in range(6)), context=context)).splitlines()
     assert lines[0] == "48 values; the first 40, `where` selects others"

@@ -56,18 +56,13 @@ def interpret(
     The kernels before it run on the device. With --break or --invocation one invocation stops, and a prompt asks for commands.
     Exits with 1 if something is found.
     """
-    from webnn_wgpu.debug import Prompt, Stop
+    from webnn_wgpu.debug import Prompt
     from webnn_wgpu.debug import interpret as run
     from webnn_wgpu.frontends.timing import watched
 
     given = values(model, rest)
     stops = bool(lines) or invocation is not None
     prompt = Prompt(lambda: click.prompt("", default="", prompt_suffix="> ", show_default=False), click.echo)
-    stopped: list[int] = []
-
-    def on_stop(stop: Stop) -> None:
-        stopped.append(stop.line)
-        prompt(stop)
 
     with open_context(device) as context, loading(model) as progress:
         loaded = load_model_or_folder(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
@@ -83,11 +78,10 @@ def interpret(
                 workgroups=None if workgroup is None else [workgroup],
                 breakpoints=lines,
                 invocation=invocation,
-                on_stop=on_stop if stops else None,
+                on_stop=prompt if stops else None,
             )
     click.echo(str(found))
-    if stops and not stopped:
-        rule = f"no statement was run at line {', '.join(map(str, lines))}" if lines else "there is no such invocation"
-        click.echo(f"no stop: {rule}. `webnn-wgpu kernels {model} --show {kernel}` prints the WGSL and the workgroups")
+    if found.no_stop:
+        click.echo(f"`webnn-wgpu kernels {model} --show {kernel}` prints the WGSL and the workgroups")
     if found.findings:
         raise SystemExit(1)

@@ -61,6 +61,7 @@ class Interpretation:
         kernels: the names of the interpreted kernels.
         invocations: the number of invocations.
         complete: whether the interpretation reached the end. False after a stop has quit.
+        no_stop: the reason why no invocation stopped, or "" after a stop or without `on_stop`.
     """
 
     outputs: Mapping[str, Array] = field(repr=False)
@@ -69,6 +70,7 @@ class Interpretation:
     kernels: tuple[str, ...]
     invocations: int
     complete: bool = True
+    no_stop: str = ""
 
     def summary(self) -> str:
         """Return one line: the number of invocations and of findings."""
@@ -83,7 +85,8 @@ class Interpretation:
         return [(f.kind, f.kernel, str(f.line), f.template, f.message) for f in self.findings]
 
     def __str__(self) -> str:
-        return "\n".join([self.summary(), *map(str, self.findings)])
+        end = [f"no stop: {self.no_stop}"] if self.no_stop else []
+        return "\n".join([self.summary(), *map(str, self.findings), *end])
 
     def __rich__(self) -> Any:
         return rich_table(self.summary(), [_TITLES, *self.rows()], [2], [4])
@@ -107,6 +110,7 @@ class _Session:
     kernels: list[str] = field(default_factory=list[str])
     invocations: int = 0
     complete: bool = True
+    stops: int = 0
 
     def run(self, kernel: dispatch.SourceKernel, name: str, resources: Mapping[int, dispatch.Resource], grid: Grid) -> None:
         """Interpret a kernel and collect its findings."""
@@ -123,7 +127,7 @@ class _Session:
             )
         stopper = None
         if self.on_stop is not None:
-            stopper = Stopper(name, kernel.source, self.breakpoints, self.invocation, self.on_stop)
+            stopper = Stopper(name, kernel.source, self.breakpoints, self.invocation, self._stop)
         self.kernels.append(name)
         self.invocations += invocations
         budget = Budget(self.max_steps, self.max_steps)
@@ -133,6 +137,20 @@ class _Session:
             )
         except Quit:
             self.complete = False
+
+    def _stop(self, stop: Stop) -> None:
+        self.stops += 1
+        assert self.on_stop is not None
+        self.on_stop(stop)
+
+    def _no_stop(self) -> str:
+        """Return the reason why no invocation stopped, or "" after a stop or without a request to stop."""
+        if self.on_stop is None or self.stops:
+            return ""
+        lines = ", ".join(map(str, self.breakpoints))
+        if self.invocation is not None:
+            return f"invocation {self.invocation} ran no statement{f' at line {lines}' if lines else ''}"
+        return f"no statement was run at line {lines}" if lines else "neither breakpoints nor an invocation are given"
 
     def result(self, outputs: Mapping[str, Array]) -> Interpretation:
         """Return the collected results."""
@@ -145,6 +163,7 @@ class _Session:
             kernels=tuple(self.kernels),
             invocations=self.invocations,
             complete=self.complete,
+            no_stop=self._no_stop(),
         )
 
 

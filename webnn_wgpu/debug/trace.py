@@ -108,12 +108,18 @@ class Trace(Sequence[TracedValue]):
         ]
 
     def __str__(self) -> str:
-        return "\n".join([self._heading(), *aligned([_TITLES, *self.rows()[:_PRINTED]], (2,))])
+        table = aligned([_TITLES, *self.rows()[:_PRINTED]], (2,)) if self._values else []
+        return "\n".join([self._heading(), *table])
 
     def __rich__(self) -> Any:
         return rich_table(self._heading(), [_TITLES, *self.rows()[:_PRINTED]], (2,))
 
     def _heading(self) -> str:
+        if not self._values:
+            return (
+                f"{self.summary()}: no selected invocation ran a dbg statement. `where` counts `invocation` in its workgroup, and "
+                "`global` in the grid"
+            )
         return self.summary() + (f"; the first {_PRINTED}, `where` selects others" if len(self) > _PRINTED else "")
 
     def __repr__(self) -> str:

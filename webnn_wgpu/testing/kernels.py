@@ -325,7 +325,8 @@ class _Check:
             if binding.name in self._contents:
                 dtype, hint = self._contents[binding.name].dtype, "Change `dtypes`, or declare array<T>"
                 check_elements(binding.name, binding.type, dtype, kernel.fail, bits=True, hint=hint)
-        outputs = _outputs(reference(*(a.copy() for a in arrays)), kernel, [b.type for b in kernel.bindings if b.access != "read"])
+        declared = [b.type for b in kernel.bindings if b.access != "read"]
+        outputs = _outputs(reference(*(a.copy() for a in arrays)), kernel, declared)
         self._wanted = dict(zip(written, outputs, strict=True))
         self._sizes = {name: array.nbytes for name, array in (self._contents | self._wanted).items()}
         self._plain, damage = kernel.run(self._contents, self._sizes)
