@@ -121,7 +121,8 @@ def test_what_does_not_fit_is_counted(context: wn.MLContext) -> None:
 def test_a_trace_without_values_says_how_invocations_count(context: wn.MLContext) -> None:
     found = traced('dbg(id.x, "i");', where={"invocation": 5}, context=context)
     assert str(found) == (
-        "0 values: no selected invocation ran a dbg statement. `where` counts `invocation` in its workgroup, and `global` in the grid"
+        "0 values: no selected invocation ran a dbg statement. `where` counts `invocation` in its workgroup, "
+        "and `global` in the grid"
     )
     assert traced('dbg(id.x, "i");', where={"global": 5}, context=context)[0].value == 5
 

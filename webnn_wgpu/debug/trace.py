@@ -117,8 +117,8 @@ class Trace(Sequence[TracedValue]):
     def _heading(self) -> str:
         if not self._values:
             return (
-                f"{self.summary()}: no selected invocation ran a dbg statement. `where` counts `invocation` in its workgroup, and "
-                "`global` in the grid"
+                f"{self.summary()}: no selected invocation ran a dbg statement. `where` counts `invocation` in its workgroup, "
+                "and `global` in the grid"
             )
         return self.summary() + (f"; the first {_PRINTED}, `where` selects others" if len(self) > _PRINTED else "")
 
