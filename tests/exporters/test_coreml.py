@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 import webnn_wgpu as wn
-from tests.kernels.operators import Call, calls
+from tests.exporters.operator_calls import first_calls
 from tests.support import op_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.kernels.operators import Call
 
 ct = pytest.importorskip("coremltools", reason="the extra `coreml` is not installed")
 
@@ -29,10 +31,10 @@ def reference() -> Iterator[wn.MLContext]:
         yield context
 
 
-FEW = list({call.name: call for call in reversed(calls())}.values())
+FEW = list(first_calls().values())
 REFUSED = frozenset(
     """x.bitcast x.cache_update x.bitwise_and x.bitwise_or x.bitwise_xor x.shift_left x.shift_right x.grid_sample
-    x.random_bits x.round_bfloat16 x.round_float8 x.scatter_elements x.scatter_nd x.top_k""".split()
+    x.random_bits x.round_bfloat16 x.round_float8 x.top_k""".split()
 )
 """Operators whose first call Core ML does not have."""
 

@@ -14,8 +14,8 @@ import pytest
 
 import webnn_wgpu as wn
 from tests.conformance import sources
+from tests.exporters.operator_calls import first_calls
 from tests.formats.test_writing import NAMES
-from tests.kernels.operators import Call, calls
 from tests.optional import REPOSITORY
 from tests.rotation import share_of_today
 from tests.support import op_graph
@@ -27,6 +27,8 @@ from webnn_wgpu.testing import build_case
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from tests.kernels.operators import Call
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
@@ -126,10 +128,10 @@ def check(graph: wn.MLGraph, feeds: dict[str, Any], context: wn.MLContext, recor
     assert [name for name, _ in record["inputs"]] == list(graph.inputs)
 
 
-FEW = {call.name: call for call in reversed(calls())}
+FEW = first_calls()
 NO_COMPOSITION = frozenset(
     """x.bitcast x.cache_update x.bitwise_and x.bitwise_or x.bitwise_xor x.shift_left x.shift_right x.grid_sample
-    x.random_bits x.round_bfloat16 x.round_float8 x.scatter_elements x.scatter_nd x.top_k""".split()
+    x.random_bits x.round_bfloat16 x.round_float8 x.top_k""".split()
 )
 """Operators whose first call has no composition of WebNN's operators."""
 

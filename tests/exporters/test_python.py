@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 
 import webnn_wgpu as wn
+from tests.exporters.operator_calls import calls
 from tests.formats.test_writing import NAMES, content
-from tests.kernels.operators import Call, calls
 from tests.support import op_graph
 from webnn_wgpu.exporters.python import to_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.kernels.operators import Call
 
 
 @pytest.fixture(scope="module")
