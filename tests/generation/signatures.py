@@ -192,7 +192,9 @@ def _attribute(attr: Attr) -> tuple[str, str]:
 
 
 def types_text(operand: Operand) -> str:
-    """Return the data types of an operand in words: "float32 or float16"."""
+    """Return the data types of an operand in words: "float32 or float16", or "The data type of `input`"."""
+    if operand.same_as:
+        return f"The data type of `{snake_case(operand.same_as)}`"
     if operand.data_types == ANY:
         return "Any data type"
     plain = [name for name in operand.data_types if name not in PACKED_TYPES]

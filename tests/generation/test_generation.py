@@ -12,9 +12,10 @@ from tests.generation import eager
 from tests.generation.__main__ import unregistered
 from tests.generation.methods import method_of
 from tests.generation.modules import FOLDER, generated
-from tests.generation.signatures import Signature
+from tests.generation.signatures import Signature, types_text
 from tests.support import op_graph
 from webnn_wgpu.ops import OPS, OpDef, operator
+from webnn_wgpu.ops._def import Operand
 from webnn_wgpu.ops.interfaces.documentation import Method
 
 DOCUMENTED = [op for op in OPS.values() if op.documentation]
@@ -34,6 +35,14 @@ def test_generated_modules_are_up_to_date(files: dict[str, str], repository: Pat
 
 def test_every_module_of_operators_is_registered() -> None:
     assert unregistered() == [], "add it to webnn_wgpu/ops/__init__.py"
+
+
+def test_data_types_of_operands_in_words() -> None:
+    assert types_text(Operand(name="input")) == "Any data type"
+    assert types_text(Operand(name="input", data_types=("float32", "float16", "int4"))) == (
+        "float32 or float16, or a constant of int4"
+    )
+    assert types_text(Operand(name="low", same_as="trueValue")) == "The data type of `true_value`"
 
 
 def test_names_of_new_operators_do_not_wait_for_their_methods() -> None:

@@ -64,7 +64,7 @@ def run_wgsl(
     Args:
         source: WGSL with an entry point `main`. Binding i of group 0 is argument i: as `var<storage, read>` it is an input, as
             `var<storage, read_write>` an output, or both. If the source does not declare them, `T` is the data type of the
-            first argument, and `T0`, `T1`, ... are those of each argument.
+            first argument, and `T0`, `T1`, ... are those of each argument. Those of 8-bit types are u32.
         arguments: numpy arrays, `MLTensor`s of the context, or `wgpu.GPUBuffer`s with the usage STORAGE, which are bound whole.
             Arrays are copied to the device, and copied back into new arrays if the source writes them. The kernel accesses
             tensors and buffers directly.

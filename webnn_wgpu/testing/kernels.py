@@ -132,7 +132,7 @@ def check_kernel(
     Args:
         source: the WGSL with an entry point `main`, as for `run_wgsl`: bindings 0, 1, ... of group 0. Its `read` buffers are
             the inputs, in order, and its `read_write` buffers are the outputs. `T`, unless the source declares it, is the data
-            type of the first input, and `T0`, `T1`, ... those of each.
+            type of the first input, and `T0`, `T1`, ... those of each. Those of 8-bit types are u32: words of four elements.
         reference: returns the output, or a list of outputs, for the inputs. float64 is rounded to the first input's type,
             and int64 becomes the declared `i32` or `u32`. For other declarations, it becomes 32 bits unless the source has
             integers of 64 bits.

@@ -76,7 +76,7 @@ class WgslOperators(OperatorMethods):
         Args:
             source: WGSL with an entry point `main`. Bindings 0, 1, 2, ... of group 0 are the inputs as `var<storage, read>`,
                 then the outputs as `var<storage, read_write>`. If the source does not declare them, `T` is the data type of the
-                first input, and `T0`, `T1`, ... are those of each input.
+                first input, and `T0`, `T1`, ... are those of each input. Those of 8-bit types are u32.
             inputs: operands of any data types and shapes.
             output_shapes: the output's shape, or a list of the outputs' shapes.
             output_types: the output's data type, or a list of the outputs'.
