@@ -228,7 +228,7 @@ class _Differentiation:
             operator=operator(node.op).python_name,
             label=node.label,
             got=f"the path {' -> '.join(reversed(names))}",
-            hint="Ask for gradients of operands behind this operator, or state its gradient by with_gradient",
+            hint="Ask for gradients of operands behind this operator, or state its gradient by builder.with_gradient",
         )
 
 
