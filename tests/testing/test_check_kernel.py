@@ -114,6 +114,7 @@ def faults(on: list[wn.MLContext], source: str, reference: Any = np.square, **op
     assert "FAULT" in str(raised.value)
     constants = ", constants=constants" if given["constants"] else ""
     assert f"debug.interpret(source, buffers, grid=workgroups{constants}) names" in str(raised.value)
+    assert f"debug.trace_wgsl(source, *arrays, workgroups=workgroups{constants}) shows" in str(raised.value)
     return "\n".join(raised.value.report.faults)
 
 

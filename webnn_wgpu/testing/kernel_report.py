@@ -89,6 +89,8 @@ class KernelReport:
             constants = ", constants=constants" if any(c.case.constants for c in self.checked) else ""
             call = f"webnn_wgpu.debug.interpret(source, buffers, grid=workgroups{constants})"
             lines.append(f"next: {call} names the lines of races and wrong reads")
+            shown = f"webnn_wgpu.debug.trace_wgsl(source, *arrays, workgroups=workgroups{constants})"
+            lines.append(f'next: {shown} shows the values of each `dbg(value, "name");` in the source')
         return "\n".join(lines)
 
 
