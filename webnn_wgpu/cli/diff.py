@@ -154,16 +154,20 @@ def _advice(found: Sequence[Difference], compared: Sequence[str]) -> str:
         found: the differences of the outputs.
         compared: the implementations that agree operator by operator.
     """
+    beyond_rounding = any(d.note or math.isinf(d.absolute) for d in found)
+    tolerances = "--rtol and --atol set the tolerance"
     if not compared:
-        return "next: --bisect names the first wrong operator"
-    if "onnxruntime" not in compared:
-        return "next: the kernels agree. --against onnxruntime --bisect compares the nodes too"
-    if any(d.note or math.isinf(d.absolute) for d in found):
-        return "each node agrees by itself, but the outputs differ by more than rounding: please report it"
-    return (
-        "each node agrees by itself, so rounding errors probably add up, as in models of float16 or 8 bits: "
-        "--rtol and --atol set the tolerance"
+        narrow = f"\nModels of float16 or 8 bits may differ so far by rounding alone: {tolerances}"
+        return f"next: --bisect names the first wrong operator{'' if beyond_rounding else narrow}"
+    agreeing = "each node agrees by itself" if "onnxruntime" in compared else "each kernel agrees by itself"
+    advice = (
+        f"{agreeing}, but the outputs differ by more than rounding"
+        if beyond_rounding
+        else f"{agreeing}, so rounding errors probably add up, as in models of float16 or 8 bits: {tolerances}"
     )
+    if "onnxruntime" not in compared:
+        return f"{advice}\nnext: --against onnxruntime --bisect compares the nodes too"
+    return f"{advice}: please report it" if beyond_rounding else advice
 
 
 def _bisected(model: Any, feeds: Mapping[str, Array], against: str, folder: Path | None) -> list[Any]:
@@ -196,9 +200,10 @@ def other(against: str | None, given: GivenInputs, read: Mapping[str, Any]) -> t
 
         try:
             name = f"onnxruntime {onnxruntime().__version__}"
-        except NotSupportedError:
+        except NotSupportedError as error:
             if against is not None:
-                raise
+                hint = "pip install onnxruntime, or compare with another: --against onnx"
+                raise NotSupportedError(error.rule, hint=hint) from error
         else:
             return name, lambda model, feeds: run_onnxruntime(_as_onnx(model, given, feeds), feeds)
     if against == "reference":
@@ -220,7 +225,10 @@ def other(against: str | None, given: GivenInputs, read: Mapping[str, Any]) -> t
             results: list[Array] = evaluator.run(None, dict(feeds))
             return dict(zip(evaluator.output_names, results, strict=True))
         except Exception as error:  # the onnx package has a kind of its own for every reason
-            raise NotSupportedError(f"onnx's reference says: {type(error).__name__}: {error}") from error
+            raise NotSupportedError(
+                f"onnx's reference cannot run the model: {type(error).__name__}: {error}",
+                hint="pip install onnxruntime, or compare with --against reference",
+            ) from error
 
     return "onnx's reference", by_onnx
 

@@ -42,9 +42,8 @@ def onnxruntime() -> Any:
     try:
         return import_module("onnxruntime")
     except ModuleNotFoundError as error:
-        raise NotSupportedError(
-            "onnxruntime is not installed", hint="pip install onnxruntime, or compare with another: --against onnx"
-        ) from error
+        hint = 'pip install onnxruntime, or compare with against="reference"'
+        raise NotSupportedError("onnxruntime is not installed", hint=hint) from error
 
 
 def run_onnxruntime(model: Any, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None) -> dict[str, Array]:
