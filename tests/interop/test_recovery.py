@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -145,7 +146,7 @@ CALLS: dict[str, Callable[[Workplace], Any]] = {
 
 @pytest.mark.parametrize(
     ("lose", "cause"),
-    [(lambda gpu: gpu.destroy(), r"The program called its destroy\(\)"), (device_lost, "Drivers give up on a device")],
+    [(lambda gpu: gpu.destroy(), r"because the program called its destroy\(\)"), (device_lost, "Drivers give up on a device")],
     ids=["by its owner", "by the driver"],
 )
 @pytest.mark.parametrize("call", CALLS)
@@ -155,6 +156,10 @@ def test_whatever_comes_first_notices_the_loss(call: str, lose: Callable[[Any], 
     with pytest.raises(wn.DeviceLostError, match=rf"the device is lost.*{cause}.*context.recover\(.*\) returns"):
         CALLS[call](w)
     assert w.context.lost.done()
+    if "destroy" in cause:
+        assert re.search(cause, w.context.lost.result().message)
+        with pytest.raises(wn.InvalidStateError, match=rf"the context is lost; got the device is lost, {cause}"):
+            w.context.create_tensor([1], "float32")
 
 
 def test_nothing_is_left_behind() -> None:

@@ -121,10 +121,10 @@ class Device:
         """
         if forked.is_set():
             return DeviceLostError(FORKED, hint=FORK_HINT)
-        cause = _DESTROYED if _is_destroyed(self.gpu) else _OVERLONG
+        # `MLContext.lost` and later errors repeat the rule alone, so the rule states the cause where the package knows it.
+        rule, cause = (_DESTROYED, "") if _is_destroyed(self.gpu) else ("the device is lost", f"{_OVERLONG}. ")
         call, device = ("recover()", "a new device") if self.owned else ("recover(device)", "another device of yours")
-        rule = f"the device is lost: {what}" if what else "the device is lost"
-        return DeviceLostError(rule, hint=f"{cause}. context.{call} returns a context on {device}")
+        return DeviceLostError(f"{rule}: {what}" if what else rule, hint=f"{cause}context.{call} returns a context on {device}")
 
     def check(self) -> None:
         """Raise DeviceLostError if the device is lost, even if only the driver knows of the loss.
@@ -381,7 +381,7 @@ def _is_destroyed(gpu: Any) -> bool:
 
 
 _NOTHING = np.empty(0, np.uint8)
-_DESTROYED = "The program called its destroy()"
+_DESTROYED = "the device is lost, because the program called its destroy()"
 _OVERLONG = (
     "Drivers give up on a device that a kernel keeps busy for too long. `dispatch_steps` divides a run, and names such a kernel"
 )
