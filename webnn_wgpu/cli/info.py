@@ -163,9 +163,11 @@ def _pass_rows(reports: Sequence[PassReport]) -> list[tuple[str, str]]:
     """Return the effect of each pass, with its reason in a column of its own, and the lines of a graph file that it changed."""
     counts = [f"{report.nodes_before} -> {report.nodes_after} nodes" for report in reports]
     width = max(map(len, counts), default=0)
+    rounding = {each.name for each in PASSES if not each.exact}
     rows: list[tuple[str, str]] = []
     for report, count in zip(reports, counts, strict=True):
-        rows.append((report.name, f"{count:<{width}}  {report.reason}"))
+        mark = " (may change rounding)" if report.name in rounding else ""
+        rows.append((report.name, f"{count:<{width}}  {report.reason}{mark}"))
         if report.places:
             rows.append(("", f"{'':<{width}}  from {first_few(report.places)}"))
     return rows
