@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, Any
 
 import onnx
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 import webnn_wgpu as wn
 from examples.models import mlp
@@ -43,6 +45,18 @@ def test_the_table(model: Path, graph: wn.MLGraph) -> None:
     for kernel in graph.kernels.values():
         assert f"{kernel.name} " in written
         assert kernel.reason in written
+
+
+@pytest.mark.parametrize("width", [60, 120])
+def test_a_terminal_shows_each_reason_whole_or_says_where_it_is(graph: wn.MLGraph, width: int) -> None:
+    console = Console(width=width, file=io.StringIO())
+    with console.capture() as captured:
+        console.print(graph.kernels)
+    table, _, note = captured.get().partition("  A wider")
+    assert ("why" in note) == (width == 60)
+    assert "…" not in table
+    if width == 120:
+        assert all(set(kernel.reason.split()) <= set(table.split()) for kernel in graph.kernels.values())
 
 
 def test_one_kernel_by_the_label_of_an_operator(model: Path, graph: wn.MLGraph) -> None:

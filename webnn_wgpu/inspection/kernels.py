@@ -326,7 +326,7 @@ class Kernels(Mapping[str, Kernel]):
 
     def __rich__(self) -> Any:
         # `--show` takes the whole name.
-        return rich_table(counted(len(self), "kernel"), self._rows(), names=(0, 1))
+        return rich_table(counted(len(self), "kernel"), self._rows(), names=(0, 1), sentences=(3, 4), optional=(4, 2))
 
     def __repr__(self) -> str:
         return f"Kernels({', '.join(self)})"
