@@ -151,7 +151,11 @@ class GivenInputs:
             from tokenizers import Tokenizer
         except ModuleNotFoundError as error:
             raise click.ClickException("text needs the package 'tokenizers': pip install 'webnn-wgpu[text]'") from error
-        tokenizer: Any = Tokenizer.from_file(str(self.tokenizer))
+        try:
+            tokenizer: Any = Tokenizer.from_file(str(self.tokenizer))
+        except Exception as error:  # the package has no narrower class
+            message = f"{self.tokenizer} is no tokenizer of the package 'tokenizers': {error}"
+            raise click.BadParameter(message, param_hint="--tokenizer") from error
         tokenizer.no_padding()
         length = (self.shapes.get(info.name) or info.shape or [None])[-1]
         length = self.sizes.get(length) if isinstance(length, str) else length

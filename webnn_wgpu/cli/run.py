@@ -29,6 +29,8 @@ from .text import result_console, write_section
 
 SHOWN = 6
 """Elements of an output that are printed."""
+ROWS = 8
+"""Rows of classes that are printed of an output, such as those of a batch. Outputs of detectors have many rows."""
 
 
 class _Run(click.Command):
@@ -84,10 +86,14 @@ def run(
         scored = {name: array for name, array in results.items() if array.dtype.kind == "f" or array.dtype.itemsize == 1}
         for name, scores in scored.items():
             rows = scores.reshape(-1, scores.shape[-1] if scores.ndim else 1)
-            for place, row in zip(np.ndindex(scores.shape[:-1]), rows, strict=True):
+            for place, row in zip(np.ndindex(scores.shape[:-1]), rows[:ROWS], strict=False):
                 ranked, softmax = classes(row, names, top or 5)
                 which = f"{list(place)}" if len(rows) > 1 else ""
                 write_section(console, f"Classes by {name}{which}{', after softmax' if softmax else ''}", ranked)
+            if len(rows) > ROWS:
+                click.echo(
+                    f"{name}: the first {ROWS} of {len(rows)} rows of {scores.shape[-1]} classes; -o FOLDER writes all scores"
+                )
         most = max((scores.shape[-1] for scores in scored.values() if scores.ndim), default=0)
         if labels is not None and len(names) < most:
             click.echo(f"{labels} names {len(names)} of {most} classes")
