@@ -152,8 +152,10 @@ def test_convert_prints_each_kind(kind: str, graph: Path) -> None:
     assert marks[kind] in call("convert", graph, "-", "--to", kind, "-f", "batch=1").stdout_bytes
 
 
-def test_convert_of_onnx_models(tmp_path: Path) -> None:
+def test_convert_of_onnx_models(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     onnx.save(mlp(), tmp_path / "mlp.onnx")
+    call("convert", tmp_path / "mlp.onnx", tmp_path / "mlp.webnn")
+    assert "gets the size 1; -f N=SIZE or `override_dims` sets another, and --dynamic N=MAX or `dynamic` keeps" in caplog.text
     call("convert", tmp_path / "mlp.onnx", tmp_path / "mlp.webnn", "--dynamic", "N=16")
     text = (tmp_path / "mlp.webnn").read_text()
     assert 'x: f32[dyn("N", 16), 4];' in text

@@ -132,6 +132,15 @@ def test_arguments_of_load_are_checked(context: wn.MLContext) -> None:
         wn.load_onnx(parsed(SYMBOLIC), context, override_dims={"M": 3})
     with pytest.raises(wn.MLTypeError, match=r"load: the context must be an MLContext; got 'gpu'. wn.ml.create_context\(\)"):
         wn.load_onnx(parsed(SYMBOLIC), "gpu")  # pyright: ignore[reportArgumentType] - on purpose
+    message = "load: path must be a string or an os.PathLike; got ModelProto. load_onnx also takes the bytes"
+    with pytest.raises(wn.MLTypeError, match=message):
+        wn.load(parsed(SYMBOLIC), context)  # pyright: ignore[reportArgumentType] - on purpose
+
+
+def test_a_model_without_a_graph_says_how_to_get_one(context: wn.MLContext) -> None:
+    with pytest.raises(wn.NotSupportedError, match=r"no graph yet\. Run it, or load it with the sizes .* `override_dims`"):
+        _ = wn.load_onnx(parsed(SYMBOLIC), context).graph
+    assert wn.load_onnx(parsed(SYMBOLIC), context, override_dims={"N": 1}).graph
 
 
 def test_outputs_are_asked_for_by_a_list_of_names(context):

@@ -118,10 +118,9 @@ def _kept(
     for name in names:
         if name not in fixed and name not in wanted:
             size = min(_usual(name), declared.get(name, UNBOUNDED))
-            kept_too = f", and --dynamic {name}=MAX keeps the dimension" if possible else ""
-            log.warning(
-                "%s: the dimension '%s' gets the size %d; -f %s=SIZE sets another%s", source, name, size, name, kept_too
-            )
+            kept_too = f", and --dynamic {name}=MAX or `dynamic` keeps the dimension" if possible else ""
+            message = "%s: the dimension '%s' gets the size %d; -f %s=SIZE or `override_dims` sets another%s"
+            log.warning(message, source, name, size, name, kept_too)
             fixed[name] = size
     return wanted
 

@@ -112,6 +112,12 @@ def _check_context(context: Any) -> None:
         raise MLTypeError("the context must be an MLContext", operator="load", got=repr(context), hint=hint)
 
 
+def _check_path(path: Any) -> None:
+    if not isinstance(path, (str, os.PathLike)):
+        hint = "load_onnx also takes the bytes of a file, or a parsed model"
+        raise MLTypeError("path must be a string or an os.PathLike", operator="load", got=type(path).__name__, hint=hint)
+
+
 def _destroy(opening: MLPromise[MLContext]) -> None:
     """Wait for a context that nobody will have, as what opens it must not be left at work when the process ends."""
     with suppress(Exception):
@@ -175,6 +181,7 @@ def load(
         webnn_wgpu.core.errors.NotSupportedError: load: models of this kind cannot be read; got '.pt'; allowed: ...
     """
     _check_context(context)
+    _check_path(path)
     if Path(path).is_dir():
         options: dict[str, Any] = {
             "weights": weights,

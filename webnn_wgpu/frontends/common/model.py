@@ -275,7 +275,9 @@ class ImportedModel(ABC):
         graphs = self.graphs
         if not graphs:
             raise NotSupportedError(
-                "the model has no graph yet", operator="graph", hint="Run it, or pin its symbolic dimensions"
+                "the model has no graph yet",
+                operator="graph",
+                hint="Run it, or load it with the sizes of its dimensions as `override_dims`",
             )
         return graphs[0]
 
