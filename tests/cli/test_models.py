@@ -374,6 +374,17 @@ def test_info(model: Path) -> None:
     assert found["inputs"] == [{"name": "x", "type": "float32", "shape": ["N", 4], "taken": [1, 4]}]
 
 
+def test_check_says_which_shapes_it_took_for_dimensions_without_a_name(tmp_path: Path) -> None:
+    text = '<ir_version: 9, opset_import: ["": 17]> g (float[?, 3] x, float[N, 3] z) => (float[?, 3] y) { y = Add(x, z) }'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "unnamed.onnx")
+    written = call("check", tmp_path / "unnamed.onnx").stdout
+    assert re.search(r"^  shapes +x = \[1, 3\] by default; --input-shape NAME=SIZES sets others$", written, re.MULTILINE)
+    assert (
+        "by default; --input-shape"
+        not in call("check", tmp_path / "unnamed.onnx", "--input-shape", "x=2,3", "-f", "N=2").stdout
+    )
+
+
 @pytest.mark.parametrize("device", ["cpu", "reference"])
 def test_info_of_the_passes(model: Path, device: str) -> None:
     assert "fold_constants" not in call("info", model, "--device", device).stdout

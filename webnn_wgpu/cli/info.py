@@ -112,6 +112,9 @@ def check(
             rows = [("nodes", found.placement.summary()), ("verdict", _verdict(passed, found, fallback))]
             if sizes := _assumed(model, found, **shaping):
                 rows.insert(1, ("sizes", described_sizes(sizes)))
+            if unnamed := [i.name for i in found.inputs if i.name not in shaping["shapes"] and None in (i.shape or ())]:
+                shapes = ", ".join(f"{name} = {list(found.shapes[name])}" for name in unnamed)
+                rows.insert(-1, ("shapes", f"{shapes} by default; --input-shape NAME=SIZES sets others"))
             write_section(console, "In all", rows)
     click_context.exit(0 if passed else 1)
 

@@ -16,7 +16,7 @@ from .held import Array
 from .stages import NodeT, ValueNeeded, ValueT
 
 FALLBACKS = ("warn", "host", "error")
-_ALLOW_HOST = "fallback='host' lets the host run it"
+_ALLOW_HOST = "--fallback host or fallback='host' lets the host run it"
 
 
 class ModelModule(ABC, Generic[ValueT, NodeT]):
