@@ -514,6 +514,15 @@ def test_diff_fails_beyond_tolerance(model: Path, monkeypatch: pytest.MonkeyPatc
     assert found.endswith("next: --against onnxruntime --bisect compares the nodes too\n")
 
 
+def test_the_json_of_an_infinite_difference_has_no_infinity(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from webnn_wgpu.frontends.onnx import Model
+
+    monkeypatch.setattr(Model, "run", lambda _self, _feeds: {"y": np.full((1, 3), np.inf, np.float32)})
+    written = call("diff", model, "--against", "onnx", "--json", exit_code=1).stdout
+    (output,) = json.loads(written, parse_constant=pytest.fail)["outputs"]
+    assert (output["absolute"], output["relative"], output["close"]) == (None, None, False)
+
+
 def test_diff_names_the_next_step_where_the_expected_results_are_missing(
     model: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -576,6 +585,7 @@ def test_differences() -> None:
     off = difference("y", np.float32([1, -2.5, np.nan, np.inf]), b, 1e-3, 0)
     assert (off.close, off.absolute, off.relative, off.scaled) == (False, 0.5, 0.25, 0.25)
     assert difference("y", np.float32([1, -2, 0, np.inf]), b, 1e-3, 0).absolute == np.inf
+    assert difference("y", np.float32([1e-9]), np.float32([0]), 0, 1).relative == np.inf
     assert not difference("y", b.astype(np.float64), b, 1e-3, 0).close
     assert difference("y", b[:2], b, 1e-3, 0).note == "another shape"
     assert difference("y", np.zeros((0, 2)), np.zeros((0, 2)), 0, 0).close

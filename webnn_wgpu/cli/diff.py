@@ -132,7 +132,7 @@ def diff(
     if as_json:
         record = {"model": model.name, "adapter": adapter, "against": name, "rtol": rtol, "atol": atol}
         wrong = [{"against": r.against, **_recorded(w)} for r in reports for w in r.wrong]
-        record |= {"outputs": [asdict(d) for d in found]} | ({"wrong": wrong} if bisect else {})
+        record |= {"outputs": [_finite(asdict(d)) for d in found]} | ({"wrong": wrong} if bisect else {})
         click.echo(json.dumps(record, indent=2))
     else:
         console = result_console()
@@ -178,10 +178,15 @@ def _bisected(model: Any, feeds: Mapping[str, Array], against: str, folder: Path
     return [debug.diff(model, feeds, other, folder=folder) for other in (*others, "reference")]
 
 
+def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with None for NaN and infinity, which JSON does not have."""
+    return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in record.items()}
+
+
 def _recorded(wrong: Any) -> dict[str, Any]:
     """Return the JSON form of a wrong operator."""
     names = ("label", "op", "labels", "kernels", "type", "wrong", "max_abs_error", "max_ulp", "repro_path")
-    return {name: getattr(wrong, name) for name in names}
+    return _finite({name: getattr(wrong, name) for name in names})
 
 
 Expect = Callable[[Path, Mapping[str, Array]], dict[str, Array]]
@@ -277,7 +282,7 @@ def difference(name: str, result: Array, expected: Array, rtol: float, atol: flo
         shape=shapes[0],
         expected_shape=shapes[1],
         absolute=absolute,
-        relative=float(np.nan_to_num(relative, nan=np.inf).max(initial=0.0)),
+        relative=float(np.nan_to_num(relative, nan=np.inf, posinf=np.inf).max(initial=0.0)),
         scaled=absolute / float(largest) if largest else absolute,
         cosine=cosine,
         close=bool(close.all()) and not note,
