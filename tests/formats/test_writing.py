@@ -208,6 +208,20 @@ def test_what_files_cannot_have_is_refused(tmp_path: Path, reference: wn.MLConte
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_refused_extension_operator_names_the_option_that_keeps_it(tmp_path: Path, reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input("x", {"dataType": "float32", "shape": [4]})
+    graph = builder.build({"y": builder.ext.top_k(x, 2)[0]})
+    for extensions in ("standard", "error"):
+        with pytest.raises(wn.NotSupportedError, match=r"x\.top_k.*extensions='keep' writes such operators as x\.NAME"):
+            graph.save(tmp_path / "g.webnn", extensions=extensions)
+    with pytest.raises(wn.NotSupportedError, match=r"does not sort$"):
+        graph.save(tmp_path / "g.mjs")
+    graph.save(tmp_path / "g.webnn", extensions="keep")
+    results = wn.load(tmp_path / "g.webnn", reference).run({"x": np.float32([1, 4, 2, 3])})
+    assert results["y"].tolist() == [4, 3]
+
+
 def test_the_json_form_has_the_documented_members(tmp_path: Path, reference: wn.MLContext) -> None:
     builder = wn.MLGraphBuilder(reference)
     x = builder.input("x", {"dataType": "float32", "shape": [2, 3]})

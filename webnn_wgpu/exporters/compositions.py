@@ -29,6 +29,7 @@ class Composing:
         attrs: its canonical attributes.
         label: its label, which all operators of the composition get.
         arrays: the arrays of operands that are constants.
+        hint: the next step after a refusal.
     """
 
     builder: MLGraphBuilder
@@ -37,6 +38,7 @@ class Composing:
     attrs: Mapping[str, Any]
     label: str
     arrays: Sequence[Array | None]
+    hint: str = ""
 
     def operand(self, i: int = 0) -> MLOperand:
         """Return an operand that must be there."""
@@ -56,9 +58,8 @@ class Composing:
 
     def refuse(self, why: str) -> NotSupportedError:
         """Return the error of an operator without a composition."""
-        return NotSupportedError(
-            f"{self.operator} has no composition of WebNN's operators: {why}", operator="save", label=self.label
-        )
+        rule = f"{self.operator} has no composition of WebNN's operators: {why}"
+        return NotSupportedError(rule, operator="save", label=self.label, hint=self.hint)
 
 
 Composition: TypeAlias = Callable[[Composing], list[MLOperand]]

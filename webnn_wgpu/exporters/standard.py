@@ -35,7 +35,9 @@ def needs_composition(node: Any, keep: Container[str] = (), compose: Container[s
     return node.op == "pad" and attrs["mode"] == "symmetric"
 
 
-def standard(graph: MLGraph, context: MLContext, keep: Container[str] = (), compose: Container[str] = ()) -> MLGraph:
+def standard(
+    graph: MLGraph, context: MLContext, keep: Container[str] = (), compose: Container[str] = (), *, hint: str = ""
+) -> MLGraph:
     """Return a graph whose extension operators and forms of 2024 are composed of the specification's operators.
 
     Args:
@@ -43,6 +45,7 @@ def standard(graph: MLGraph, context: MLContext, keep: Container[str] = (), comp
         context: where the other graph is built, which nothing runs.
         keep: operators to keep.
         compose: operators of the specification to compose of others, too.
+        hint: the next step after the refusal of an operator without a composition.
 
     Returns:
         The graph itself if it needs no change.
@@ -71,9 +74,10 @@ def standard(graph: MLGraph, context: MLContext, keep: Container[str] = (), comp
         if needs_composition(node, keep, compose):
             composition = COMPOSITIONS.get(node.op)
             if composition is None:
-                raise NotSupportedError(f"{node.op} has no composition of WebNN's operators", operator="save", label=node.label)
+                rule = f"{node.op} has no composition of WebNN's operators"
+                raise NotSupportedError(rule, operator="save", label=node.label, hint=hint)
             arrays = [None if i is None else source.constants.get(i) for i in node.inputs]
-            results = composition(Composing(builder, node.op, given, node.attrs, node.label, arrays))
+            results = composition(Composing(builder, node.op, given, node.attrs, node.label, arrays, hint))
         else:
             results = _called(builder, node.op, given, node.attrs, node.label)
         operands.update(zip(node.outputs, results, strict=True))

@@ -89,7 +89,8 @@ def write(
             size in the graph that cannot follow a dynamic dimension.
     """
     target = Path(path)
-    with standardized(graph, extensions, graph_of_sizes) as (source, sized):
+    hint = "--extensions keep or extensions='keep' writes such operators as x.NAME, which only this package reads"
+    with standardized(graph, extensions, graph_of_sizes, hint) as (source, sized):
         document, arrays = document_of(source, name or target.stem, weights, quantized)
         if dynamic and sized:
             document = with_dynamic(document, dynamic, lambda sizes: document_of(sized(sizes), "", weights)[0])
@@ -113,23 +114,33 @@ def weights_files(target: Path, arrays: Mapping[str, Array], weights: Weights) -
 
 @contextmanager
 def standardized(
-    graph: MLGraph, extensions: Extensions, graph_of_sizes: Callable[[Mapping[str, int]], MLGraph] | None = None
+    graph: MLGraph,
+    extensions: Extensions,
+    graph_of_sizes: Callable[[Mapping[str, int]], MLGraph] | None = None,
+    hint: str = "",
 ) -> Generator[tuple[MLGraph, Callable[[Mapping[str, int]], MLGraph] | None]]:
-    """Yield a graph and the graphs of other sizes with the operators that files may have."""
+    """Yield a graph and the graphs of other sizes with the operators that files may have.
+
+    Args:
+        graph: the graph.
+        extensions: the treatment of operators that WebNN does not have, as in `write`.
+        graph_of_sizes: returns the graph for other sizes of its dynamic dimensions.
+        hint: the next step after the refusal of an operator that WebNN does not have.
+    """
     if extensions not in get_args(Extensions):
         raise _unknown("extensions", extensions, get_args(Extensions))
     if extensions == "error":
         for node in graph.source.nodes:
             if needs_composition(node):
                 raise NotSupportedError(
-                    "the operator is none of WebNN's", operator="save", label=node.label, got=node.op, hint="See `extensions`."
+                    "the operator is none of WebNN's", operator="save", label=node.label, got=node.op, hint=hint
                 )
     if extensions != "standard" or graph.source.aliases:
         yield graph, graph_of_sizes
         return
     with ml.create_context(backend="reference") as context:
         sized = graph_of_sizes
-        yield standard(graph, context), None if sized is None else lambda sizes: standard(sized(sizes), context)
+        yield standard(graph, context, hint=hint), None if sized is None else lambda sizes: standard(sized(sizes), context)
 
 
 def _unknown(option: str, value: object, allowed: tuple[str, ...]) -> MLTypeError:
