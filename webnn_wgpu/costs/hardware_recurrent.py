@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .rates import CORE_BYTES_PER_NS, DeviceRates
+from .rates import CORE_BYTES_PER_NS, DEPENDENT_DISPATCH_NS, DeviceRates
 from .recurrent import SHARED_ROWS, STEP_WORKGROUP, RecurrentCosts, RecurrentSize
 from .sizes import Choice
 
@@ -76,6 +76,18 @@ class HardwareRecurrent(RecurrentCosts):
         variant = "steps" if steps_ns < _WORTH_STEPS * sequence_ns else "sequence"
         return Choice(variant, f"{size.weights} recurrent weights, {estimates}")
 
+    def choose_stack(self, size: RecurrentSize, layers: int) -> Choice:
+        """Return what takes less time: fewer dispatches, or to read the weights for the input once for all steps."""
+        own = self.choose(size, several=False, in_way={})
+        if own.variant != "steps":
+            return Choice("layers", f"each layer is one dispatch: {own.reason}")
+        waves = size.steps + layers - 1
+        # All layers but the first multiply their input within the step.
+        stack_ns = waves * self._step_ns(size, dispatches=1, matrices=2 * layers - 1)
+        layers_ns = layers * size.steps * self._steps_step_ns(size) + (layers - 1) * DEPENDENT_DISPATCH_NS
+        estimates = f"about {stack_ns / 1000:.0f} us in {waves} common dispatches, {layers_ns / 1000:.0f} us one after the other"
+        return Choice("stack" if stack_ns < layers_ns else "layers", estimates)
+
     def shares_of_sums(self, invocations: int) -> int:
         """Return as many as give each core a workgroup, 8 to 32.
 
@@ -107,5 +119,9 @@ class HardwareRecurrent(RecurrentCosts):
 
     def _steps_step_ns(self, size: RecurrentSize) -> float:
         """Return the time of a step that is a dispatch, or two."""
-        read_bytes = size.directions * -(-size.rows // SHARED_ROWS) * size.weight_bytes
-        return size.step_dispatches * _STEP_NS + read_bytes / (self.rates.bytes_per_ns * _STEP_READING_SHARE)
+        return self._step_ns(size, dispatches=size.step_dispatches, matrices=size.directions)
+
+    def _step_ns(self, size: RecurrentSize, *, dispatches: int, matrices: int) -> float:
+        """Return the time of a step that reads as many matrices of weights in a number of dispatches."""
+        read_bytes = matrices * -(-size.rows // SHARED_ROWS) * size.weight_bytes
+        return dispatches * _STEP_NS + read_bytes / (self.rates.bytes_per_ns * _STEP_READING_SHARE)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .sizes import Choice
+from .sizes import Choice
 
 STEP_WORKGROUP = 64
 """Invocations per workgroup of the `steps` kernel (`shaders/ops/recurrent.steps.wgsl.j2`)."""
@@ -84,6 +82,17 @@ class RecurrentCosts(ABC):
         Args:
             invocations: the invocations of a step, if none share sums.
         """
+
+    def choose_stack(self, size: RecurrentSize, layers: int) -> Choice:
+        """Return "stack" if layers should make their steps in common dispatches, each layer a step behind the one below.
+
+        Otherwise "layers": one layer after the other.
+
+        Args:
+            size: a layer. All have the same sizes, and the sequence of each is the input of the next one.
+            layers: the number of layers.
+        """
+        return Choice("layers", f"kernels of a single layer keep its weights, so {layers} layers follow each other")
 
     def sequence_rows(self, directions: int, rows: int) -> int:
         """Return how many batch rows a workgroup of the `sequence` kernel takes, where registers do not hold all weights.

@@ -24,6 +24,7 @@ from .products import merge_products
 from .residuals import add_to_gradients
 from .rules import Rule
 from .scalars import repeat_scalars
+from .stacks import stack_recurrent_layers
 from .sums import merge_sums
 from .transposed_factors import read_transposed_factors
 from .widen import widen_float16
@@ -224,6 +225,13 @@ PASSES = (
         run=widen_float16,
         reason="on request, float16 values between operators stay float32 and are not rounded",
         exact=False,
+    ),
+    Pass(
+        name="stack_recurrent_layers",
+        run=stack_recurrent_layers,
+        reason="a dispatch makes a time step of every layer, each one a step behind the layer below",
+        exact=False,
+        by_cost=True,
     ),
     Pass(
         name="add_to_gradients",

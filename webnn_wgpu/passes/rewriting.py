@@ -135,20 +135,21 @@ class Rewriter:
         inputs: Sequence[int | None],
         attrs: Mapping[str, Any],
         sources: Sequence[Node],
-        outputs: tuple[int, ...] = (),
+        outputs: Sequence[int | None] = (),
     ) -> tuple[int, ...]:
-        """Add a node of any number of results as `add` does, and return these."""
+        """Add a node of any number of results as `add` does, and return these. No `outputs` stand for new values alone."""
         inputs = (*inputs, *(None for _ in OPS[op].operands[len(inputs) :]))
         label = next((node.label for node in sources[::-1] if node.label), "")
         types, canonical = OPS[op].check([None if i is None else self.type(i) for i in inputs], attrs, label)
         origins = tuple(dict.fromkeys(origin for node in sources for origin in node.origins))
-        outputs = outputs or tuple(self._new(each, origins) for each in types)
-        assert types == tuple(self.type(output) for output in outputs)
+        numbers = outputs or [None for _ in types]
+        made = tuple(self._new(each, origins) if n is None else n for each, n in zip(types, numbers, strict=True))
+        assert types == tuple(self.type(output) for output in made)
         node = Node(
             id=self._next_node,
             op=op,
             inputs=inputs,
-            outputs=outputs,
+            outputs=made,
             attrs=MappingProxyType(canonical),
             label=label,
             origins=origins,
@@ -156,7 +157,7 @@ class Rewriter:
         self._next_node += 1
         self._replaced.update(dict.fromkeys(node.id for node in sources))
         self.keep(node)
-        return outputs
+        return made
 
     def keep(self, node: Node) -> None:
         """Keep a node unchanged."""

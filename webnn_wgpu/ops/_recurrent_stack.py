@@ -1,0 +1,122 @@
+"""Stacks of gru or lstm layers in a dispatch per wave: each layer makes a time step, the next one a step behind.
+
+A step of a layer needs the state of the layer below after the same step, and its own after the step before. Both are there one
+wave later, so that all layers take part in a dispatch. The input of the first layer is one matrix product for all steps. The other
+layers multiply their input within the step. The states are kept in float32 between steps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from ..core.caps import Caps
+from ..core.data_types import DATA_TYPES
+from ..costs import Choice, RecurrentSize, Target
+from ..costs.recurrent import SHARED_ROWS, STEP_WORKGROUP
+from ..ir.types import TensorType
+from ..kernels.element import QUAD
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp
+from ._def import Lowering
+from ._factors import Factor, row_major
+from ._quads import fits_binding
+from ._recurrent_network import BoundOperand, Field, Network, Sizes, Vector, make_network, with_quads
+
+STACK = KernelTemplate("recurrent.stack", ("cell", "width", "rows", "shares"))
+
+_WEIGHTS, _VECTORS = 2, 3
+"""The operands that hold the weights and vectors of all layers."""
+
+
+def choose_stack(target: Target, x: TensorType, weights: TensorType, layers: int) -> Choice:
+    """Return "stack" or "layers": whether layers make their steps in common dispatches, or one layer follows the other.
+
+    Args:
+        target: the device.
+        x: the type of the input of a layer.
+        weights: the type of its recurrent weights, or of the weights of several.
+        layers: the number of layers.
+    """
+    steps, batch, _ = x.shape
+    size = RecurrentSize(
+        steps=steps,
+        directions=1,
+        rows=batch,
+        weights=math.prod(weights.shape[1:]),
+        element_bytes=DATA_TYPES[weights.data_type].size_bytes,
+        step_dispatches=1,
+    )
+    return target.costs.recurrent.choose_stack(size, layers)
+
+
+def stack_fits(caps: Caps, x: TensorType, weights: TensorType, layers: int) -> bool:
+    """Return whether the kernels of a stack may bind their operands whole. The arguments are those of `choose_stack`."""
+    (steps, batch, _), (_, columns, hidden) = x.shape, weights.shape
+    bound = (
+        TensorType("float32", (steps, batch, columns)),
+        TensorType(weights.data_type, (2 * layers - 1, columns, hidden)),
+        TensorType("float32", (layers, batch, hidden)),
+    )
+    return all(fits_binding(type_, caps) for type_ in bound)
+
+
+def stack_calls(low: Lowering) -> list[KernelCall]:
+    """Return the kernel calls of a stack of layers."""
+    calls: list[KernelCall] = []
+    steps, batch, _ = low.input().shape
+    layers, _, hidden = low.output().shape
+    sizes = Sizes(D=1, S=steps, B=batch, H=hidden, N=len(low.attrs["layout"]) * hidden)
+    network = make_network(low, sizes, 0, calls)
+    network = replace(network, cell=replace(network.cell, vectors=_vectors(low), held=True))
+    width = QUAD if sizes.H % QUAD == 0 else 1
+    stored = low.input(_WEIGHTS)
+    weights = row_major(low, Factor(low.value(_WEIGHTS), stored.data_type, stored.shape, transposed=True), "weights", calls)
+    fixed = (
+        network.projection,
+        BoundOperand(Binding(name="weight", access="read", element=stored.data_type, quad=width == QUAD), weights),
+        BoundOperand(Binding(name="vectors", access="read", element=low.input(_VECTORS).data_type), low.value(_VECTORS)),
+    )
+    rows = min(sizes.B, SHARED_ROWS)
+    shares = low.target.costs.recurrent.shares_of_sums(layers * -(-sizes.B // SHARED_ROWS) * -(-sizes.H // width))
+    blocks, panels = -(-sizes.B // rows), -(-sizes.H // (STEP_WORKGROUP // shares * width))
+    tiles = layers * blocks * panels
+    params = {"width": width, "rows": rows, "shares": shares}
+    estimates = choose_stack(low.target, low.input(), stored, layers).reason
+    reason = f"{layers} layers of {sizes.H * sizes.N} recurrent weights, {estimates}"
+    before = tuple(network.initial.values())
+    waves = sizes.S + layers - 1
+    for wave in range(waves):
+        after = _after(network, layers, wave, last=wave == waves - 1)
+        state, *others = before
+        bound = (*fixed, with_quads(state, width == QUAD), *others, *after, *network.outputs[len(network.states) :])
+        numbers = {"wave": wave, "layers": layers, "blocks": blocks, "panels": panels, "tiles": tiles}
+        fields: list[Field] = [(name, "u32", number) for name, number in numbers.items()]
+        calls.append(network.call(STACK, bound, fields, tiles, reason, params))
+        before = tuple(
+            BoundOperand(replace(b.binding, name=name, access="read"), b.operand)
+            for name, b in zip(network.states, after, strict=True)
+        )
+    return calls
+
+
+def _after(network: Network, layers: int, wave: int, *, last: bool) -> tuple[BoundOperand, ...]:
+    """Return what holds the states of all layers after a wave: the outputs, or scratch memory."""
+    if last:
+        return network.outputs[: len(network.states)]
+    state_bytes = 4 * layers * network.sizes.B * network.sizes.H
+    return tuple(
+        BoundOperand(Binding(name=f"new_{state}", access="write"), Temp(f"{state} {wave % 2}", state_bytes))
+        for state in network.states
+    )
+
+
+def _vectors(low: Lowering) -> tuple[Vector, ...]:
+    """Return where the vectors of each layer are found in a row of the operand: biases, then peepholes if there are any."""
+    gates, row = len(low.attrs["layout"]), low.input(_VECTORS).shape[-1] // low.attrs["hidden_size"]
+    lengths = {"bias": gates, "recurrent_bias": gates, "peephole_weight": row - 2 * gates}
+    starts = {"bias": 0, "recurrent_bias": gates, "peephole_weight": 2 * gates}
+    return tuple(
+        Vector(name=name, binding="vectors", offset=starts[name], row=row, length=length)
+        for name, length in lengths.items()
+        if length
+    )

@@ -1,0 +1,132 @@
+"""Stacks of gru or lstm layers, which a pass makes of layers whose input is the sequence of the layer below.
+
+The layers go in one direction and have the same sizes. `stackedWeights` is [2 * layers - 1, gates * H, H]: the recurrent weights of
+the first layer, then for each other layer those for the input and the recurrent ones. `vectors` has a row per layer: its bias, its
+recurrent bias, and the peepholes of lstm if there are any. `bias` is that of the first layer, in whose row zeros stand for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.data_types import FLOATS
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.spec import KernelCall
+from . import gru, lstm
+from ._attrs import Attr
+from ._cells import ACTIVATIONS_ATTR, HIDDEN_SIZE_ATTR, RECURRENCES, check_activations, operand
+from ._def import Lowering, OpCall, OpDef, Operand
+from ._product import TEMPLATES as PRODUCTS
+from ._recurrent_stack import STACK, stack_calls
+from ._rows import to_type
+from ._strided_copy import STRIDED
+from .interfaces.bounds import RECURRENT, Reference
+from .interfaces.family import Family
+
+_STATE = 5
+"""The position of the first state among the operands."""
+
+
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
+    x, state, hidden = call.input(), call.input(_STATE), call.attrs["hidden_size"]
+    gates, layers = len(call.attrs["layout"]), state.shape[0]
+    row = call.input(3).shape[-1]
+    rows = [2 * gates * hidden, (2 * gates + 3) * hidden][: gates - 2]
+    wanted = {
+        "weight": (1, gates * hidden, x.shape[2]),
+        "stackedWeights": (2 * layers - 1, gates * hidden, hidden),
+        "vectors": (layers, row if row in rows else rows[0]),
+        "bias": (1, gates * hidden),
+    }
+    for declared, given in zip(call.op.operands[1:], call.inputs[1:], strict=True):
+        shape = wanted.get(declared.name, (layers, x.shape[1], hidden))
+        call.require(given is None or given.shape == shape, f"{declared.name} has the wrong shape", allowed=str(list(shape)))
+    call.require(x.shape[0] == call.attrs["steps"], "input.shape[0] must equal steps", allowed=str(x.shape[0]))
+    check_activations(call, *("sigmoid", "tanh", "tanh")[: gates - 1])
+    last = tuple(call.output(x.data_type, state.shape) for _ in call.inputs[_STATE:])
+    if not call.attrs["return_sequence"]:
+        return last
+    return (*last, call.output(x.data_type, (x.shape[0], 1, *state.shape[1:])))
+
+
+def _reference(single: OpDef) -> Reference:
+    """Return the reference, which computes one layer after the other. Between them it rounds to float32."""
+    layer_of = single.reference
+    assert layer_of is not None
+
+    def compute(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+        x, weight, stacked, vectors, bias, *states = arrays
+        assert x is not None
+        assert stacked is not None
+        assert vectors is not None
+        columns = stacked.shape[1]
+        own = {"reset_after": True, **attrs, "return_sequence": True}
+        state = TensorType("float32", (1, *out[0].shape[1:]))
+        types = (*(state for _ in states), TensorType("float32", (len(x), *state.shape)))
+        lasts: list[list[Array]] = []
+        for layer in range(len(vectors)):
+            biases, recurrent_bias, peepholes = np.split(vectors[layer : layer + 1], [columns, 2 * columns], axis=1)
+            if layer > 0:
+                weight, bias = stacked[2 * layer - 1 : 2 * layer], biases
+            given = [x, weight, stacked[2 * layer : 2 * layer + 1], bias, recurrent_bias]
+            if len(states) == 2:
+                given.append(peepholes if peepholes.size else None)
+            given += [None if s is None else s[layer : layer + 1] for s in states]
+            *last, sequence = layer_of(given, own, types)
+            lasts.append(last)
+            x = sequence[:, 0]
+        found = [np.concatenate(each) for each in zip(*lasts, strict=True)]
+        if attrs["return_sequence"]:
+            found.append(x[:, None])
+        return [to_type(array, type_) for array, type_ in zip(found, out, strict=True)]
+
+    return compute
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    return stack_calls(low)
+
+
+def _stack(single: OpDef, *states: str) -> OpDef:
+    """Return the operator of a stack of layers, given that of a single layer and the names of its states."""
+    (layout,) = (attr for attr in single.attrs if attr.name == "layout")
+    return OpDef(
+        name=f"{single.name}Stack",
+        operands=(
+            operand("input", 3),
+            *(Operand(name=name, data_types=FLOATS, min_rank=3, max_rank=3) for name in ("weight", "stackedWeights")),
+            operand("vectors", 2, required=True),
+            operand("bias", 2),
+            *(operand(state, 3, required=True) for state in states),
+        ),
+        infer=_infer,
+        reference=_reference(single),
+        lower=_lower,
+        attrs=(
+            Attr("steps", "uint"),
+            HIDDEN_SIZE_ATTR,
+            Attr("return_sequence", "bool"),
+            Attr("direction", "enum", "forward", ("forward", "backward")),
+            layout,
+            ACTIVATIONS_ATTR,
+        ),
+        templates=(STACK, *PRODUCTS, STRIDED),
+        family=Family.RECURRENT,
+        without=("elementwise", "epilogue", "movement", "layout", "precision", "gradient"),
+        cost=RECURRENCES,
+        bounds=RECURRENT,
+        outputs=(*(f"output{i}" for i in range(len(states))), "sequence"),
+        internal=True,
+    )
+
+
+GRU_STACK = _stack(gru.OPS[0], "initialHiddenState")
+"""Layers of gru that reset after the product."""
+
+LSTM_STACK = _stack(lstm.OPS[0], "initialHiddenState", "initialCellState")
+"""Layers of lstm."""
+
+OPS = (GRU_STACK, LSTM_STACK)

@@ -1,0 +1,226 @@
+"""Stacks of recurrent layers: each makes a time step in the dispatch in which the layer below makes the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from ..core.mapped import release_pages
+from ..costs import Target
+from ..ir.graph import Array, Graph, Node
+from ..ops import OPS
+from ..ops._recurrent_stack import choose_stack, stack_fits
+from ..ops.concat import CONCAT
+from ..ops.recurrent_stack import GRU_STACK, LSTM_STACK
+from ..ops.strided import SLICE
+from ..ops.views import RESHAPE
+from .rewriting import Rewriter, rewrite
+
+_STACKS = MappingProxyType({"gru": GRU_STACK, "lstm": LSTM_STACK})
+"""The operators of stacks, by those of their layers."""
+
+_STATES = MappingProxyType({"gru": ("initialHiddenState",), "lstm": ("initialHiddenState", "initialCellState")})
+_VECTORS = ("bias", "recurrentBias", "peepholeWeight")
+_WEIGHT, _RECURRENT_WEIGHT = 1, 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Stack:
+    """Layers that one node replaces.
+
+    Attributes:
+        layers: the layers, from the first one on.
+        place: the layer in whose place the node stands.
+        joined: for each state the node that joins the last states of all layers, if it alone reads them.
+        gone: the layers, and the nodes that go with them: the views between layers, and those that join states.
+    """
+
+    layers: tuple[Node, ...]
+    place: Node
+    joined: tuple[Node | None, ...]
+    gone: tuple[Node, ...]
+
+
+def stack_recurrent_layers(graph: Graph, target: Target) -> Graph:
+    """Replace layers of gru or lstm, each of which reads the sequence of the layer below, by one node."""
+    found = _Search(graph).stacks(target) if any(node.op in _STACKS for node in graph.nodes) else ()
+    places = {stack.place.id: stack for stack in found}
+    gone = {node.id for stack in found for node in stack.gone}
+
+    def change(r: Rewriter, node: Node) -> bool:
+        if node.id in places:
+            _add(r, places[node.id])
+        return node.id in gone
+
+    return rewrite(graph, change, at={node.op for stack in found for node in stack.gone})
+
+
+def pair_obstacle(graph: Graph, below: Node, above: Node) -> str:
+    """Return the reason why two layers, of which one reads the sequence of the other, cannot be in one stack, or ""."""
+    if below.op != above.op:
+        return "the layers are of different kinds"
+    if "both" in (below.attrs["direction"], above.attrs["direction"]):
+        return "a layer in both directions needs the whole sequence before its first step"
+    if below.attrs["direction"] != above.attrs["direction"]:
+        return "the layers go in different directions"
+    if not (below.attrs.get("reset_after", True) and above.attrs.get("reset_after", True)):
+        return "a reset before the product takes two dispatches per step"
+    if any(below.attrs[name] != above.attrs[name] for name in ("hidden_size", "layout", "activations")):
+        return "the layers differ in sizes, the order of gates, or activations"
+    steps, _, *state = graph.type(below.outputs[-1]).shape
+    if graph.type(above.operands[0]).shape != (steps, *state):
+        return "the dimensions between the layers change their meaning"
+    if any(value not in graph.constants for node in (below, above) for value in _parameters(node)):
+        return "weights and biases are not constants"
+    # The weights of the first layer for the input are apart.
+    weights = (below.operands[_RECURRENT_WEIGHT], *above.operands[_WEIGHT : _RECURRENT_WEIGHT + 1])
+    return "" if len({graph.type(value).data_type for value in weights}) == 1 else "the data types of weights differ"
+
+
+def stack_obstacle(graph: Graph, layers: Sequence[Node], target: Target) -> str:
+    """Return the reason why a device should not compute layers as a stack, or ""."""
+    x, weights = graph.type(layers[0].operands[0]), graph.type(layers[0].operands[_RECURRENT_WEIGHT])
+    if not stack_fits(target.caps, x, weights, len(layers)):
+        return "a buffer of the stack would be larger than a binding may be"
+    choice = choose_stack(target, x, weights, len(layers))
+    return "" if choice.variant == "stack" else choice.reason
+
+
+def _given(node: Node, name: str) -> int | None:
+    """Return an operand by its name. None if it is absent."""
+    names = [operand.name for operand in OPS[node.op].operands]
+    return node.inputs[names.index(name)] if name in names else None
+
+
+def _parameters(node: Node) -> list[int]:
+    vectors = (_given(node, name) for name in _VECTORS)
+    return [*node.operands[_WEIGHT : _RECURRENT_WEIGHT + 1], *(value for value in vectors if value is not None)]
+
+
+class _Search:
+    """The search of a graph for stacks."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._place = {node.id: i for i, node in enumerate(graph.nodes)}
+        self._makers = {value: node for node in graph.nodes for value in node.outputs}
+        self._readers: dict[int, list[Node | None]] = {}
+        for node in graph.nodes:
+            for value in node.operands:
+                self._readers.setdefault(value, []).append(node)
+        for value in graph.outputs.values():
+            self._readers.setdefault(value, []).append(None)
+
+    def stacks(self, target: Target) -> list[_Stack]:
+        """Return the stacks that pay on a device."""
+        chains: dict[int, tuple[Node, ...]] = {}
+        for node in self._graph.nodes:
+            below = self._below(node) if node.op in _STACKS else None
+            if below is not None and not pair_obstacle(self._graph, below, node):
+                chains[node.id] = (*chains.pop(below.id, (below,)), node)
+        worth = (layers for layers in chains.values() if not stack_obstacle(self._graph, layers, target))
+        return [stack for layers in worth if (stack := self._stack(layers)) is not None]
+
+    def _below(self, node: Node) -> Node | None:
+        """Return the layer whose sequence a layer alone reads."""
+        *_, value = (node.operands[0], *(view.operands[0] for view in self._views(node)))
+        below = self._makers.get(value)
+        is_sequence = below is not None and below.op in _STACKS and below.attrs["return_sequence"] and below.outputs[-1] == value
+        return below if is_sequence and len(self._readers[value]) == 1 else None
+
+    def _views(self, node: Node) -> Iterator[Node]:
+        """Yield the views between a layer and the one below, the last one first."""
+        value = node.operands[0]
+        while (view := self._makers.get(value)) is not None and view.op == RESHAPE.name and len(self._readers[value]) == 1:
+            yield view
+            value = view.operands[0]
+
+    def _stack(self, layers: tuple[Node, ...]) -> _Stack | None:
+        place = self._place_of(layers)
+        if place is None:
+            return None
+        joined = tuple(self._joined([layer.outputs[i] for layer in layers]) for i in range(len(_STATES[layers[0].op])))
+        views = [view for layer in layers[1:] for view in self._views(layer)]
+        gone = (*layers, *views, *(node for node in joined if node is not None))
+        return _Stack(layers=layers, place=place, joined=joined, gone=gone)
+
+    def _place_of(self, layers: Sequence[Node]) -> Node | None:
+        """Return the layer in whose place all operands of a stack exist and no reader of its results comes before."""
+        first, *others = layers
+        states = [_given(layer, name) for layer in others for name in _STATES[layer.op]]
+        makers = [self._makers[value] for value in states if value in self._makers]
+        if all(self._place[maker.id] < self._place[first.id] for maker in makers):
+            return first
+        *lower, last = layers
+        results = [value for layer in lower for value in layer.outputs[: len(_STATES[layer.op])]]
+        readers = [node for value in results for node in self._readers.get(value, ()) if node is not None]
+        return last if all(self._place[node.id] > self._place[last.id] for node in readers) else None
+
+    def _joined(self, values: Sequence[int]) -> Node | None:
+        """Return the node that joins the last states of all layers in their order, if nothing else reads them."""
+        readers = [self._readers.get(value, []) for value in values]
+        node = readers[0][0] if readers[0] else None
+        alone = node is not None and all(each == [node] for each in readers)
+        joins = alone and node is not None and node.op == CONCAT.name and node.attrs["axis"] == 0
+        return node if joins and node.operands == tuple(values) else None
+
+
+def _add(r: Rewriter, stack: _Stack) -> None:
+    """Add the node of a stack, and the parts of its results that other nodes read."""
+    first, *others = stack.layers
+    last = stack.layers[-1]
+    x, weight, recurrent = first.operands[: _RECURRENT_WEIGHT + 1]
+    arrays = [r.constants[recurrent]]
+    arrays += [r.constants[value] for layer in others for value in layer.operands[_WEIGHT : _RECURRENT_WEIGHT + 1]]
+    weights = r.constant(np.concatenate(arrays), recurrent)
+    for array in arrays:
+        release_pages(array)
+    operands = (x, weight, weights, _vectors(r, stack.layers), _given(first, "bias"))
+    states = [_initial(r, stack, name) for name in _STATES[first.op]]
+    op, kept = _STACKS[first.op], ("steps", "hidden_size", "direction", "layout", "activations")
+    attrs = {name: first.attrs[name] for name in kept} | {"return_sequence": last.attrs["return_sequence"]}
+    outputs = [None if node is None else node.outputs[0] for node in stack.joined]
+    outputs += last.outputs[len(states) :]
+    results = r.add_all(op.name, (*operands, *states), attrs, stack.gone, outputs)
+    for i, joined in enumerate(stack.joined):
+        shape = r.shape(results[i])
+        for number, layer in enumerate(stack.layers if joined is None else ()):
+            if not r.inner(layer.outputs[i], 0):
+                part = {"starts": (number, 0, 0), "sizes": (1, *shape[1:])}
+                r.add(SLICE.name, (results[i],), part, (layer,), layer.outputs[i])
+
+
+def _vectors(r: Rewriter, layers: Sequence[Node]) -> int:
+    """Add the biases and peepholes of all layers, each in a row, with zeros for those that are absent."""
+    x = layers[0].operands[0]
+    hidden = layers[0].attrs["hidden_size"]
+    columns = len(layers[0].attrs["layout"]) * hidden
+    lengths: Mapping[str, int] = {"bias": columns, "recurrentBias": columns, "peepholeWeight": 3 * hidden}
+    names = [name for name in lengths if name != "peepholeWeight" or any(_given(layer, name) is not None for layer in layers)]
+
+    def part(number: int, name: str) -> Array:
+        value = _given(layers[number], name)
+        # The product before all steps adds the bias of the first layer.
+        if value is None or (number == 0 and name == "bias"):
+            return np.zeros(lengths[name], r.type(x).numpy)
+        return r.constants[value].reshape(-1)
+
+    rows = [np.concatenate([part(number, name) for name in names]) for number in range(len(layers))]
+    return r.constant(np.stack(rows), x)
+
+
+def _initial(r: Rewriter, stack: _Stack, name: str) -> int:
+    """Return a state of all layers before the first step: zeros where it is absent."""
+    x = stack.layers[0].operands[0]
+    shape = (1, r.shape(x)[1], stack.layers[0].attrs["hidden_size"])
+    values = [_given(layer, name) for layer in stack.layers]
+    zeros = np.zeros(shape, r.type(x).numpy)
+    arrays = [zeros if value is None else r.constants.get(value) for value in values]
+    known = [array for array in arrays if array is not None]
+    if len(known) == len(arrays):
+        return r.constant(np.concatenate(known), x)
+    none = r.constant(zeros, x)
+    return r.add(CONCAT.name, [none if value is None else value for value in values], {"axis": 0}, stack.layers)
