@@ -180,11 +180,14 @@ def _add(r: Rewriter, stack: _Stack) -> None:
         release_pages(array)
     operands = (x, weight, weights, _vectors(r, stack.layers), _given(first, "bias"))
     states = [_initial(r, stack, name) for name in _STATES[first.op]]
-    op, kept = _STACKS[first.op], ("steps", "hidden_size", "direction", "layout", "activations")
-    attrs = {name: first.attrs[name] for name in kept} | {"return_sequence": last.attrs["return_sequence"]}
+    attrs = {
+        **{name: first.attrs[name] for name in ("steps", "hidden_size", "direction", "layout")},
+        "activations": [(name, dict(options)) for name, options in first.attrs["activations"]],
+        "return_sequence": last.attrs["return_sequence"],
+    }
     outputs = [None if node is None else node.outputs[0] for node in stack.joined]
     outputs += last.outputs[len(states) :]
-    results = r.add_all(op.name, (*operands, *states), attrs, stack.gone, outputs)
+    results = r.add_all(_STACKS[first.op].name, (*operands, *states), attrs, stack.gone, outputs)
     for i, joined in enumerate(stack.joined):
         shape = r.shape(results[i])
         for number, layer in enumerate(stack.layers if joined is None else ()):
