@@ -40,8 +40,7 @@ def operands(kind: str, sizes: Sizes, data_type: str = "float32", *, bias: bool 
     def array(*shape: int, scale: float = 1.0) -> Array:
         return (rng.standard_normal(shape) * scale).astype(data_type)
 
-    vectors = array(layers, 2 * columns + (3 * hidden if peepholes else 0))
-    vectors[0, :columns] = 0
+    vectors = array(layers, 7 * hidden if peepholes else 4 * hidden).astype(np.float32)
     return [
         array(sizes.steps, sizes.batch, sizes.inputs),
         array(1, columns, sizes.inputs, scale=sizes.inputs**-0.5),
@@ -54,27 +53,6 @@ def operands(kind: str, sizes: Sizes, data_type: str = "float32", *, bias: bool 
 
 def attributes(sizes: Sizes, **options: Any) -> dict[str, Any]:
     return {"steps": sizes.steps, "hidden_size": sizes.hidden, "return_sequence": True} | options
-
-
-def layer_by_layer(kind: str, sizes: Sizes, given: list[Any], **options: Any) -> tuple[Graph, dict[str, Array]]:
-    """Return the graph that has a node for each layer, and what it is fed. The outputs are in the order of those of a stack."""
-    s = Sketch()
-    x, weight, stacked, vectors, bias, *states = given
-    value, columns = s.input(x), GATES[kind] * sizes.hidden
-    lasts: list[tuple[int, ...]] = []
-    for layer in range(sizes.layers):
-        own, recurrent_bias, peepholes = np.split(vectors[layer : layer + 1], [columns, 2 * columns], axis=1)
-        matrices = (weight if layer == 0 else stacked[2 * layer - 1 : 2 * layer], stacked[2 * layer : 2 * layer + 1])
-        biases = (bias if layer == 0 else own, recurrent_bias)
-        after = (peepholes if peepholes.size else None,) if kind == "lstm" else ()
-        arrays = (*matrices, *biases, *after, *(state[layer : layer + 1] for state in states))
-        made = [None if array is None else s.input(array) for array in arrays]
-        *last, value = s.apply_all(kind, [value, *made], steps=sizes.steps, hidden_size=sizes.hidden, **options)
-        lasts.append(tuple(last))
-        if layer + 1 < sizes.layers:
-            value = s.apply("reshape", value, new_shape=[sizes.steps, sizes.batch, sizes.hidden])
-    joined = [s.apply("concat", *each, axis=0) if len(each) > 1 else each[0] for each in zip(*lasts, strict=True)]
-    return s.graph(*joined, value), s.feeds
 
 
 @pytest.mark.parametrize("profile", PROFILES)

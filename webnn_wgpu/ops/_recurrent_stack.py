@@ -111,12 +111,10 @@ def _after(network: Network, layers: int, wave: int, *, last: bool) -> tuple[Bou
 
 
 def _vectors(low: Lowering) -> tuple[Vector, ...]:
-    """Return where the vectors of each layer are found in a row of the operand: biases, then peepholes if there are any."""
+    """Return where the vectors of a layer are found in its row of the operand."""
     gates, row = len(low.attrs["layout"]), low.input(_VECTORS).shape[-1] // low.attrs["hidden_size"]
-    lengths = {"bias": gates, "recurrent_bias": gates, "peephole_weight": row - 2 * gates}
-    starts = {"bias": 0, "recurrent_bias": gates, "peephole_weight": 2 * gates}
+    second = "reset_bias" if gates == 3 else "peephole_weight"
+    parts = (("bias", 0, gates), (second, gates, row - gates))
     return tuple(
-        Vector(name=name, binding="vectors", offset=starts[name], row=row, length=length)
-        for name, length in lengths.items()
-        if length
+        Vector(name=name, binding="vectors", offset=start, row=row, length=length) for name, start, length in parts if length
     )

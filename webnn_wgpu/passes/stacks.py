@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -144,7 +144,8 @@ class _Search:
             return None
         joined = tuple(self._joined([layer.outputs[i] for layer in layers]) for i in range(len(_STATES[layers[0].op])))
         views = [view for layer in layers[1:] for view in self._views(layer)]
-        gone = (*layers, *views, *(node for node in joined if node is not None))
+        # The label of the last one is that of the node.
+        gone = (*views, *(node for node in joined if node is not None), *layers)
         return _Stack(layers=layers, place=place, joined=joined, gone=gone)
 
     def _place_of(self, layers: Sequence[Node]) -> Node | None:
@@ -197,22 +198,29 @@ def _add(r: Rewriter, stack: _Stack) -> None:
 
 
 def _vectors(r: Rewriter, layers: Sequence[Node]) -> int:
-    """Add the biases and peepholes of all layers, each in a row, with zeros for those that are absent."""
-    x = layers[0].operands[0]
-    hidden = layers[0].attrs["hidden_size"]
-    columns = len(layers[0].attrs["layout"]) * hidden
-    lengths: Mapping[str, int] = {"bias": columns, "recurrentBias": columns, "peepholeWeight": 3 * hidden}
-    names = [name for name in lengths if name != "peepholeWeight" or any(_given(layer, name) is not None for layer in layers)]
+    """Add the vectors of all layers as a stack reads them, with zeros for those that are absent."""
+    layout, hidden = layers[0].attrs["layout"], layers[0].attrs["hidden_size"]
+    columns = len(layout) * hidden
+    n = slice(layout.find("n") * hidden, (layout.find("n") + 1) * hidden)
+    peepholes = any(_given(layer, "peepholeWeight") is not None for layer in layers)
 
-    def part(number: int, name: str) -> Array:
-        value = _given(layers[number], name)
+    def vector(layer: Node, name: str, length: int) -> Array:
+        value = _given(layer, name)
+        return np.zeros(length) if value is None else r.constants[value].reshape(-1).astype(np.float64)
+
+    rows: list[Array] = []
+    for number, layer in enumerate(layers):
         # The product before all steps adds the bias of the first layer.
-        if value is None or (number == 0 and name == "bias"):
-            return np.zeros(lengths[name], r.type(x).numpy)
-        return r.constants[value].reshape(-1)
-
-    rows = [np.concatenate([part(number, name) for name in names]) for number in range(len(layers))]
-    return r.constant(np.stack(rows), x)
+        bias = vector(layer, "bias", columns) if number > 0 else np.zeros(columns)
+        recurrent = vector(layer, "recurrentBias", columns)
+        parts = [bias + recurrent]
+        if "n" in layout:
+            parts[0][n] = bias[n]
+            parts.append(recurrent[n])
+        if peepholes:
+            parts.append(vector(layer, "peepholeWeight", 3 * hidden))
+        rows.append(np.concatenate(parts))
+    return r.constant(np.stack(rows).astype(np.float32), layers[0].operands[0], "float32")
 
 
 def _initial(r: Rewriter, stack: _Stack, name: str) -> int:
