@@ -32,7 +32,7 @@ class Sizes:
     hidden: int = 8
 
 
-def operands(kind: str, sizes: Sizes, data_type: str = "float32", *, bias: bool = True, peepholes: bool = False) -> list[Any]:
+def operands(kind: str, sizes: Sizes, data_type: str = "float32", *, peepholes: bool = False) -> list[Any]:
     """Return random operands of a stack."""
     rng = np.random.default_rng(0)
     columns, hidden, layers = GATES[kind] * sizes.hidden, sizes.hidden, sizes.layers
@@ -40,13 +40,13 @@ def operands(kind: str, sizes: Sizes, data_type: str = "float32", *, bias: bool 
     def array(*shape: int, scale: float = 1.0) -> Array:
         return (rng.standard_normal(shape) * scale).astype(data_type)
 
-    vectors = array(layers, 7 * hidden if peepholes else 4 * hidden).astype(np.float32)
+    vectors = array(layers, columns + hidden * (1 if kind == "gru" else 3 if peepholes else 0)).astype(np.float32)
     return [
         array(sizes.steps, sizes.batch, sizes.inputs),
         array(1, columns, sizes.inputs, scale=sizes.inputs**-0.5),
         array(2 * layers - 1, columns, hidden, scale=hidden**-0.5),
         vectors,
-        array(1, columns) if bias else None,
+        array(1, columns).astype(np.float32),
         *(array(layers, sizes.batch, hidden) for _ in STATES[kind]),
     ]
 
@@ -68,5 +68,5 @@ def test_results(profile: str, kind: str, data_type: str) -> None:
         (Sizes(layers=4, steps=2, batch=5, hidden=7), "forward", False),
         (Sizes(layers=2, steps=1, batch=3, hidden=44, inputs=1), "backward", True),
     ):
-        given = operands(kind, sizes, data_type, bias=not peepholes, peepholes=peepholes and kind == "lstm")
+        given = operands(kind, sizes, data_type, peepholes=peepholes)
         check_bounded(device, f"{kind}Stack", given, attributes(sizes, direction=direction))

@@ -239,7 +239,10 @@ def _projection(low: Lowering, sizes: Sizes, calls: list[KernelCall]) -> Temp:
     b = Factor(low.value(1), weight.data_type, (columns, x.shape[-1]), transposed=True)
     if low.is_constant(low.value(1)):
         b = Factor(Packed(low.value(1), Permuted(b.shape, (1, 0))), b.data_type, (b.rows, b.columns))
-    bias = Addend(low.value(_index(low, "bias")), x.data_type, (columns,), 1) if _has(low, "bias") else None
+    bias = None
+    if _has(low, "bias"):
+        index = _index(low, "bias")
+        bias = Addend(low.value(index), low.input(index).data_type, (columns,), 1)
     calls += product_calls(low, a, b, addend=bias, into=temp)
     return temp
 

@@ -67,7 +67,8 @@ def stack_calls(low: Lowering) -> list[KernelCall]:
     layers, _, hidden = low.output().shape
     sizes = Sizes(D=1, S=steps, B=batch, H=hidden, N=len(low.attrs["layout"]) * hidden)
     network = make_network(low, sizes, 0, calls)
-    network = replace(network, cell=replace(network.cell, vectors=_vectors(low), held=True))
+    row = low.input(_VECTORS).shape[-1] // hidden
+    network = replace(network, cell=replace(network.cell, vectors=_vectors(low.attrs["layout"], row), held=True))
     width = QUAD if sizes.H % QUAD == 0 else 1
     stored = low.input(_WEIGHTS)
     weights = row_major(low, Factor(low.value(_WEIGHTS), stored.data_type, stored.shape, transposed=True), "weights", calls)
@@ -89,7 +90,7 @@ def stack_calls(low: Lowering) -> list[KernelCall]:
         after = _after(network, layers, wave, last=wave == waves - 1)
         state, *others = before
         bound = (*fixed, with_quads(state, width == QUAD), *others, *after, *network.outputs[len(network.states) :])
-        numbers = {"wave": wave, "layers": layers, "blocks": blocks, "panels": panels, "tiles": tiles}
+        numbers = {"wave": wave, "layers": layers, "vectors": row, "blocks": blocks, "panels": panels, "tiles": tiles}
         fields: list[Field] = [(name, "u32", number) for name, number in numbers.items()]
         calls.append(network.call(STACK, bound, fields, tiles, reason, params))
         before = tuple(
@@ -110,11 +111,8 @@ def _after(network: Network, layers: int, wave: int, *, last: bool) -> tuple[Bou
     )
 
 
-def _vectors(low: Lowering) -> tuple[Vector, ...]:
-    """Return where the vectors of a layer are found in its row of the operand."""
-    gates, row = len(low.attrs["layout"]), low.input(_VECTORS).shape[-1] // low.attrs["hidden_size"]
-    second = "reset_bias" if gates == 3 else "peephole_weight"
-    parts = (("bias", 0, gates), (second, gates, row - gates))
-    return tuple(
-        Vector(name=name, binding="vectors", offset=start, row=row, length=length) for name, start, length in parts if length
-    )
+def _vectors(layout: str, row: int) -> tuple[Vector, ...]:
+    """Return the vectors of a layer behind its biases, given how many vectors of H elements it has."""
+    name = "reset_bias" if "n" in layout else "peephole_weight"
+    gates = len(layout)
+    return (Vector(name=name, binding="vectors", offset=gates, row=row, length=row - gates),) if row > gates else ()

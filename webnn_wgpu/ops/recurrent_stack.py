@@ -1,9 +1,9 @@
 """Stacks of gru or lstm layers, which a pass makes of layers whose input is the sequence of the layer below.
 
 The layers go in one direction and have the same sizes. `stackedWeights` is [2 * layers - 1, gates * H, H]: the recurrent weights of
-the first layer, then for each other layer those for the input and the recurrent ones. `bias` is that of the first layer's input.
-`vectors` has a row per layer. It begins with what is added to the sums of the gates, which is the sum of both biases. With gru, the
-bias of the sum that the reset gate multiplies follows. With lstm, the peepholes follow if there are any.
+the first layer, then for each other layer those for the input and the recurrent ones. Each gate has one bias, the sum of both, but
+gru's gate n has another one for the sum that the reset gate multiplies. `bias` has those of the first layer. `vectors` has a row per
+layer: the biases, zeros for the first layer, and after them the other bias of gru, or the peepholes of lstm if there are any.
 """
 
 from __future__ import annotations
@@ -53,16 +53,15 @@ def _infer(call: OpCall) -> tuple[TensorType, ...]:
     return (*last, call.output(x.data_type, (x.shape[0], 1, *state.shape[1:])))
 
 
-def _vectors(row: Array, bias: Array | None, attrs: Attrs) -> list[Array | None]:
-    """Return the bias, the recurrent bias and, with lstm, the peepholes of a layer, given its row of vectors."""
+def _vectors(bias: Array, others: Array, attrs: Attrs) -> list[Array | None]:
+    """Return the bias, the recurrent bias and, with lstm, the peepholes of a layer, given its vectors in a stack."""
     gates, hidden = attrs["layout"], attrs["hidden_size"]
-    sums, others = row[:, : len(gates) * hidden], row[:, len(gates) * hidden :]
     if "n" not in gates:
-        return [bias, sums, others if others.size else None]
-    n = slice(gates.index("n") * hidden, (gates.index("n") + 1) * hidden)
-    own, recurrent = np.zeros_like(sums), sums.copy()
-    own[:, n], recurrent[:, n] = sums[:, n], others
-    return [own if bias is None else own + bias, recurrent]
+        return [bias, None, others if others.size else None]
+    n = gates.index("n") * hidden
+    recurrent = np.zeros_like(bias)
+    recurrent[:, n : n + hidden] = others
+    return [bias, recurrent]
 
 
 def _reference(single: OpDef) -> Reference:
@@ -75,14 +74,16 @@ def _reference(single: OpDef) -> Reference:
         assert x is not None
         assert stacked is not None
         assert vectors is not None
+        assert bias is not None
+        columns = stacked.shape[1]
         own = {"reset_after": True, **attrs, "return_sequence": True}
         state = TensorType("float32", (1, *out[0].shape[1:]))
         types = (*(state for _ in states), TensorType("float32", (len(x), *state.shape)))
         lasts: list[list[Array]] = []
         for layer in range(len(vectors)):
             if layer > 0:
-                weight, bias = stacked[2 * layer - 1 : 2 * layer], None
-            own_vectors = _vectors(vectors[layer : layer + 1], bias, attrs)
+                weight, bias = stacked[2 * layer - 1 : 2 * layer], vectors[layer : layer + 1, :columns]
+            own_vectors = _vectors(bias, vectors[layer : layer + 1, columns:], attrs)
             given = [x, weight, stacked[2 * layer : 2 * layer + 1], *own_vectors]
             given += [None if s is None else s[layer : layer + 1] for s in states]
             *last, sequence = layer_of(given, own, types)
@@ -108,8 +109,7 @@ def _stack(single: OpDef, *states: str) -> OpDef:
         operands=(
             operand("input", 3),
             *(Operand(name=name, data_types=FLOATS, min_rank=3, max_rank=3) for name in ("weight", "stackedWeights")),
-            Operand(name="vectors", data_types=("float32",), min_rank=2, max_rank=2),
-            operand("bias", 2),
+            *(Operand(name=name, data_types=("float32",), min_rank=2, max_rank=2) for name in ("vectors", "bias")),
             *(operand(state, 3, required=True) for state in states),
         ),
         infer=_infer,

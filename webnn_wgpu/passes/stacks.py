@@ -179,7 +179,7 @@ def _add(r: Rewriter, stack: _Stack) -> None:
     weights = r.constant(np.concatenate(arrays), recurrent)
     for array in arrays:
         release_pages(array)
-    operands = (x, weight, weights, _vectors(r, stack.layers), _given(first, "bias"))
+    operands = (x, weight, weights, *_vectors(r, stack.layers))
     states = [_initial(r, stack, name) for name in _STATES[first.op]]
     attrs = {
         **{name: first.attrs[name] for name in ("steps", "hidden_size", "direction", "layout")},
@@ -197,11 +197,10 @@ def _add(r: Rewriter, stack: _Stack) -> None:
                 r.add(SLICE.name, (results[i],), part, (layer,), layer.outputs[i])
 
 
-def _vectors(r: Rewriter, layers: Sequence[Node]) -> int:
-    """Add the vectors of all layers as a stack reads them, with zeros for those that are absent."""
+def _vectors(r: Rewriter, layers: Sequence[Node]) -> tuple[int, int]:
+    """Add the vectors of all layers, with zeros for those that are absent, and the biases of the first layer."""
     layout, hidden = layers[0].attrs["layout"], layers[0].attrs["hidden_size"]
-    columns = len(layout) * hidden
-    n = slice(layout.find("n") * hidden, (layout.find("n") + 1) * hidden)
+    columns, n = len(layout) * hidden, layout.find("n") * hidden
     peepholes = any(_given(layer, "peepholeWeight") is not None for layer in layers)
 
     def vector(layer: Node, name: str, length: int) -> Array:
@@ -209,18 +208,18 @@ def _vectors(r: Rewriter, layers: Sequence[Node]) -> int:
         return np.zeros(length) if value is None else r.constants[value].reshape(-1).astype(np.float64)
 
     rows: list[Array] = []
-    for number, layer in enumerate(layers):
-        # The product before all steps adds the bias of the first layer.
-        bias = vector(layer, "bias", columns) if number > 0 else np.zeros(columns)
+    for layer in layers:
         recurrent = vector(layer, "recurrentBias", columns)
-        parts = [bias + recurrent]
+        others = vector(layer, "peepholeWeight", 3 * hidden) if peepholes else np.zeros(0)
         if "n" in layout:
-            parts[0][n] = bias[n]
-            parts.append(recurrent[n])
-        if peepholes:
-            parts.append(vector(layer, "peepholeWeight", 3 * hidden))
-        rows.append(np.concatenate(parts))
-    return r.constant(np.stack(rows).astype(np.float32), layers[0].operands[0], "float32")
+            # The reset gate multiplies this one.
+            others = recurrent[n : n + hidden].copy()
+            recurrent[n : n + hidden] = 0
+        rows.append(np.concatenate([vector(layer, "bias", columns) + recurrent, others]))
+    vectors, like = np.stack(rows).astype(np.float32), layers[0].operands[0]
+    bias = vectors[:1, :columns].copy()
+    vectors[0, :columns] = 0
+    return r.constant(vectors, like, "float32"), r.constant(bias, like, "float32")
 
 
 def _initial(r: Rewriter, stack: _Stack, name: str) -> int:
