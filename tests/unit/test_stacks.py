@@ -1,0 +1,321 @@
+"""Stacks of recurrent layers: which layers one node replaces, which stay apart and why, and how many dispatches that takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tests.ops.recurrent import GATES, STATES, VECTORS
+from tests.support import Sketch
+from tests.unit.plans import DEVICES, caps_of, check_plan
+from webnn_wgpu.costs import Target
+from webnn_wgpu.ir.verify import verify
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.passes import run_passes
+from webnn_wgpu.passes.stacks import pair_obstacle, stack_obstacle, stack_recurrent_layers
+from webnn_wgpu.plan import make_plan
+from webnn_wgpu.reference import interpret
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from webnn_wgpu.ir.graph import Array, Graph, Node
+
+GPU, SOFTWARE = Target.of(caps_of("nvidia")), Target.of(caps_of("lavapipe"))
+UNITS = {"lstm": 160, "gru": 176}
+"""Units from which on a layer alone has a dispatch per step."""
+
+
+@dataclass
+class Network:
+    """Layers while they are drawn.
+
+    Attributes:
+        kind: lstm or gru.
+        steps: the number of time steps.
+        batch: the number of batch rows.
+        hidden: the number of units. 0 is as few as make a stack worthwhile.
+        data_type: the data type of all.
+        constant: whether weights and vectors are constants.
+        s: the graph.
+        layers: the results of each layer.
+    """
+
+    kind: str = "lstm"
+    steps: int = 3
+    batch: int = 1
+    hidden: int = 0
+    data_type: str = "float32"
+    constant: bool = True
+    s: Sketch = field(default_factory=Sketch)
+    layers: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+
+    def __post_init__(self) -> None:
+        """Choose the units, and start with an input."""
+        self.hidden = self.hidden or UNITS[self.kind]
+        self.rng = np.random.default_rng(0)
+        self.value = self.s.input(self.array(self.steps, self.batch, 4))
+
+    def array(self, *shape: int, scale: float = 1.0) -> Array:
+        return (self.rng.standard_normal(shape) * scale).astype(self.data_type)
+
+    def layer(self, kind: str = "", *, given: Collection[str] = ("bias", "recurrentBias"), **options: Any) -> Network:
+        """Add a layer. `given` names its operands besides the weights; options named like a state are values."""
+        kind = kind or self.kind
+        directions = 2 if options.get("direction") == "both" else 1
+        columns, inputs = GATES[kind] * self.hidden, self.s.type(self.value).shape[2]
+        scale = inputs**-0.5
+        shapes = {
+            "weight": (directions, columns, inputs),
+            "recurrentWeight": (directions, columns, self.hidden),
+            "peepholeWeight": (directions, 3 * self.hidden),
+            **dict.fromkeys(("bias", "recurrentBias"), (directions, columns)),
+            **dict.fromkeys(STATES[kind], (directions, self.batch, self.hidden)),
+        }
+        states = {name: options.pop(name) for name in STATES[kind] if name in options}
+        make = self.s.constant if self.constant else self.s.input
+        made: list[int | None] = [self.value]
+        for operand in OPS[kind].operands[1:]:
+            wanted = operand.required or operand.name in given
+            drawn = make(self.array(*shapes[operand.name], scale=scale)) if wanted else None
+            made.append(states.get(operand.name, drawn))
+        options = {"return_sequence": True, "direction": "forward"} | options
+        self.layers.append(self.s.apply_all(kind, made, steps=self.steps, hidden_size=self.hidden, **options))
+        if options["return_sequence"]:
+            shape = [self.steps, self.batch, directions * self.hidden]
+            self.value = self.s.apply("reshape", self.layers[-1][-1], new_shape=shape)
+        return self
+
+    def graph(self, *outputs: int) -> Graph:
+        """Return the graph, with the last sequence as its output unless others are given."""
+        return self.s.graph(*(outputs or (self.value,)))
+
+
+def names(graph: Graph) -> list[str]:
+    return [node.op for node in graph.nodes]
+
+
+def assert_close(found: Mapping[str, Array], wanted: Mapping[str, Array]) -> None:
+    assert list(found) == list(wanted)
+    for name, array in wanted.items():
+        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
+        off = np.abs(found[name].astype(np.float64) - array.astype(np.float64)).max()
+        assert off <= (2.0**-9 if array.dtype == np.float16 else 2.0**-19) * max(1, np.abs(array.astype(np.float64)).max())
+
+
+def stacked(network: Network, *outputs: int) -> Graph:
+    """Return the graph after the pass, which computes the same."""
+    graph = network.graph(*outputs)
+    after = verify(stack_recurrent_layers(graph, GPU))
+    assert_close(interpret(after, network.s.feeds), interpret(graph, network.s.feeds))
+    check_plan(make_plan(after, GPU), GPU.caps, rendered=True)
+    return after
+
+
+# What is taken --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layers", [2, 3])
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_layers_are_one_node(kind: str, direction: str, layers: int) -> None:
+    network = Network(kind)
+    for _ in range(layers):
+        network.layer(direction=direction)
+    after = stacked(network)
+    assert names(after) == [f"{kind}Stack", "reshape"]
+    assert after.nodes[0].attrs["direction"] == direction
+    templates = [d.spec.template for d in make_plan(after, GPU).dispatches]
+    assert templates.count("recurrent.stack") == network.steps + layers - 1
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_vectors_may_differ(kind: str) -> None:
+    for below, above in ((VECTORS[kind], ()), ((), VECTORS[kind]), (("recurrentBias",), ("bias",))):
+        network = Network(kind, steps=2).layer(given=below).layer(given=above)
+        assert names(stacked(network))[0] == f"{kind}Stack"
+
+
+def test_options_and_batch_rows_stay() -> None:
+    options = {"layout": "ifgo", "activations": ["sigmoid", ("leakyRelu", {"alpha": 0.25}), "tanh"]}
+    node = stacked(Network(batch=3).layer(**options).layer(**options)).nodes[0]
+    assert node.attrs["layout"] == "ifgo"
+    assert node.attrs["activations"] == (("sigmoid", ()), ("leakyRelu", (("alpha", 0.25),)), ("tanh", ()))
+    assert names(stacked(Network("gru", batch=2).layer(layout="rzn").layer(layout="rzn"))) == ["gruStack", "reshape"]
+
+
+def test_all_last_states_are_there() -> None:
+    network = Network(batch=2).layer().layer(return_sequence=False)
+    (hidden, cell, _), (last_hidden, last_cell) = network.layers
+    assert names(stacked(network, hidden, last_cell)) == ["lstmStack", "slice", "slice"]
+    assert names(stacked(network, hidden, cell, last_hidden, last_cell)) == ["lstmStack", *["slice"] * 4]
+    joined = network.s.apply("concat", hidden, last_hidden, axis=0)
+    assert names(stacked(network, joined)) == ["lstmStack"]
+    # Another order, another reader.
+    turned = network.s.apply("concat", last_cell, cell, axis=0)
+    assert names(stacked(network, joined, turned)) == ["lstmStack", "slice", "slice", "concat"]
+
+
+def test_states_before_the_first_step() -> None:
+    both = ("initialHiddenState", "initialCellState")
+    assert names(stacked(Network().layer(given=both).layer())) == ["lstmStack", "reshape"]
+    network = Network()
+    first, second = (network.s.input(network.array(1, 1, network.hidden)) for _ in range(2))
+    network.layer(initialHiddenState=first).layer(initialHiddenState=second, initialCellState=first)
+    assert names(stacked(network)) == ["concat", "concat", "lstmStack", "reshape"]
+
+
+def test_a_state_that_is_computed_between_the_layers() -> None:
+    network = Network("gru")
+    start = network.s.input(network.array(1, 1, network.hidden))
+    network.layer(initialHiddenState=start)
+    network.layer(initialHiddenState=network.s.apply("exp", start))
+    assert names(stacked(network)) == ["exp", "concat", "gruStack", "reshape"]
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_halves(kind: str) -> None:
+    network = Network(kind, data_type="float16", hidden=256, steps=8).layer().layer()
+    assert names(stacked(network)) == [f"{kind}Stack", "reshape"]
+
+
+def test_narrow_weights() -> None:
+    network = Network(hidden=256, steps=8).layer(given=()).layer(given=())
+    weights = [value for node in network.s.nodes if node.op == "lstm" for value in node.inputs[1:3] if value is not None]
+    for value in weights:
+        network.s.constants[value] = network.s.constants[value].astype(np.float16).astype(np.float32)
+    after, _ = run_passes(network.graph(), GPU)
+    assert names(after) == ["lstmStack", "reshape"]
+    assert [after.type(value).data_type for value in after.nodes[0].operands[:4]] == [
+        *("float32", "float16", "float16", "float32")
+    ]
+    # The weights of the first layer for the input may be others.
+    network.s.constants[weights[0]] = network.s.constants[weights[0]] + np.float32(1e-7)
+    assert names(run_passes(network.graph(), GPU)[0]) == ["lstmStack", "reshape"]
+    network.s.constants[weights[2]] = network.s.constants[weights[2]] + np.float32(1e-7)
+    assert names(run_passes(network.graph(), GPU)[0]) == ["lstm", "reshape", "lstm", "reshape"]
+
+
+def test_layers_below_and_above_are_apart() -> None:
+    network = Network().layer(direction="backward").layer().layer().layer("gru").layer("gru", direction="backward")
+    assert [name for name in names(stacked(network)) if name != "reshape"] == ["lstm", "lstmStack", "gru", "gru"]
+
+
+# What stays apart -----------------------------------------------------------------------------------------------------
+
+
+def layers_of(graph: Graph) -> list[Node]:
+    return [node for node in graph.nodes if node.op in GATES]
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "reason"),
+    [
+        ({}, {"kind": "gru"}, "the layers are of different kinds"),
+        ({"direction": "both"}, {}, "a layer in both directions needs the whole sequence before its first step"),
+        ({}, {"direction": "both"}, "a layer in both directions needs the whole sequence before its first step"),
+        ({"direction": "backward"}, {}, "the layers go in different directions"),
+        ({}, {"layout": "ifgo"}, "the layers differ in sizes, the order of gates, or activations"),
+        ({}, {"activations": ["relu"] * 3}, "the layers differ in sizes, the order of gates, or activations"),
+    ],
+)
+def test_layers_that_differ(below: dict[str, Any], above: dict[str, Any], reason: str) -> None:
+    graph = Network().layer(**below).layer(**above).graph()
+    assert pair_obstacle(graph, *layers_of(graph)) == reason
+    assert stack_recurrent_layers(graph, GPU) is graph
+
+
+def test_a_reset_before_the_product() -> None:
+    graph = Network("gru").layer(reset_after=False).layer(reset_after=False).graph()
+    assert pair_obstacle(graph, *layers_of(graph)) == "a reset before the product takes two dispatches per step"
+    assert stack_recurrent_layers(graph, GPU) is graph
+
+
+def test_dimensions_that_change_their_meaning() -> None:
+    network = Network(steps=3, batch=3).layer()
+    network.value = network.s.apply("reshape", network.value, new_shape=[9, 1, network.hidden])
+    network.steps, network.batch = 9, 1
+    graph = network.layer().graph()
+    assert pair_obstacle(graph, *layers_of(graph)) == "the dimensions between the layers change their meaning"
+    assert stack_recurrent_layers(graph, GPU) is graph
+
+
+def test_weights_that_are_no_constants() -> None:
+    graph = Network(constant=False).layer().layer().graph()
+    assert pair_obstacle(graph, *layers_of(graph)) == "weights and biases are not constants"
+    assert stack_recurrent_layers(graph, GPU) is graph
+
+
+def test_a_sequence_with_another_reader() -> None:
+    network = Network().layer()
+    sequence, between = network.layers[0][-1], network.value
+    network.layer()
+    for outputs in ((sequence,), (between,), (network.s.apply("exp", between),)):
+        graph = network.graph(network.value, *outputs)
+        assert stack_recurrent_layers(graph, GPU) is graph
+
+
+def test_a_state_that_goes_from_layer_to_layer() -> None:
+    network = Network().layer()
+    graph = network.layer(initialHiddenState=network.layers[0][0]).graph()
+    assert not pair_obstacle(graph, *layers_of(graph))
+    assert stack_recurrent_layers(graph, GPU) is graph
+
+
+@pytest.mark.parametrize(
+    ("sizes", "target", "reason"),
+    [
+        ({"hidden": 128}, GPU, "each layer is one dispatch: 65536 recurrent weights, "),
+        ({"hidden": 1024}, GPU, "about 269 us in 4 common dispatches, 195 us one after the other"),
+        ({"batch": 64}, GPU, "about 248 us in 4 common dispatches, 183 us one after the other"),
+        ({"steps": 1}, GPU, "each layer is one dispatch: a single step"),
+        ({}, SOFTWARE, "kernels of a single layer keep its weights"),
+    ],
+)
+def test_stacks_that_do_not_pay(sizes: dict[str, int], target: Target, reason: str) -> None:
+    graph = Network(**sizes).layer().layer().graph()
+    assert stack_obstacle(graph, layers_of(graph), target).startswith(reason)
+    assert stack_recurrent_layers(graph, target) is graph
+
+
+def test_buffers_that_are_too_large() -> None:
+    caps = GPU.caps
+    limited = replace(caps, limits=tuple((dict(caps.limits) | {"max-storage-buffer-binding-size": 1 << 20}).items()))
+    graph = Network().layer().layer().graph()
+    target = Target.of(limited)
+    assert stack_obstacle(graph, layers_of(graph), target) == "a buffer of the stack would be larger than a binding may be"
+    assert stack_recurrent_layers(graph, target) is graph
+
+
+# Plans ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_two_layers_of_256_units_have_few_dispatches_on_hardware(device: str, kind: str) -> None:
+    caps = caps_of(device)
+    graph, _ = run_passes(Network(kind, steps=100, hidden=256).layer().layer().graph(), Target.of(caps))
+    plan = make_plan(graph, Target.of(caps))
+    check_plan(plan, caps, rendered=True)
+    assert len(plan.dispatches) <= (4 if device == "lavapipe" else 102)
+    # All waves are runs of one kernel.
+    assert len({d.spec for d in plan.dispatches}) == 2
+    assert all(d.reason for d in plan.dispatches)
+
+
+def test_the_reason_states_the_estimates() -> None:
+    graph, _ = run_passes(Network(steps=100, hidden=256).layer().layer().graph(), GPU)
+    (reason,) = {d.reason for d in make_plan(graph, GPU).dispatches if d.spec.template == "recurrent.stack"}
+    estimates = "about 785 us in 101 common dispatches, 1015 us one after the other"
+    assert reason == f"2 layers of 262144 recurrent weights, {estimates}"
+
+
+def test_a_wave_fills_more_cores_with_as_many_states_as_two_steps_need() -> None:
+    few, many = (
+        make_plan(run_passes(Network(steps=n, hidden=256).layer().layer().layer().graph(), GPU)[0], GPU) for n in (4, 12)
+    )
+    assert len(few.slots) == len(many.slots)
+    assert {d.grid for d in many.dispatches if d.spec.template == "recurrent.stack"} == {(96, 1, 1)}
