@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from tests.ops.movers import refusal, typed
+from tests.ops.movers import refusal
 from tests.ops.recurrent import GATES, STATES
-from tests.support import Sketch, check_bounded, open_profile, run_graph
-from webnn_wgpu.reference import interpret
+from tests.support import check_bounded, check_op, open_profile, type_of
+from webnn_wgpu.core.data_types import FLOATS
+from webnn_wgpu.ir.types import TensorType
+from webnn_wgpu.ops import OPS
 
 if TYPE_CHECKING:
-    from webnn_wgpu.ir.graph import Array, Graph
+    from webnn_wgpu.ir.graph import Array
 
 KINDS = ("lstm", "gru")
-PROFILES = ("hardware", "default-limits")
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,10 @@ def attributes(sizes: Sizes, **options: Any) -> dict[str, Any]:
     return {"steps": sizes.steps, "hidden_size": sizes.hidden, "return_sequence": True} | options
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("data_type", ["float32", "float16"])
+@pytest.mark.parametrize("data_type", FLOATS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_results(profile: str, kind: str, data_type: str) -> None:
-    device = open_profile(profile)
-    if device.target.costs.recurrent.shares_of_sums(1) == 1:
-        pytest.skip("kernels of a stack share sums, which software adapters do not")
+def test_results(kind: str, data_type: str) -> None:
+    device = open_profile("hardware")
     for sizes, direction, peepholes in (
         (Sizes(), "forward", True),
         (Sizes(layers=3, steps=4, batch=2), "backward", False),
@@ -70,3 +67,34 @@ def test_results(profile: str, kind: str, data_type: str) -> None:
     ):
         given = operands(kind, sizes, data_type, peepholes=peepholes)
         check_bounded(device, f"{kind}Stack", given, attributes(sizes, direction=direction))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_sequence(kind: str) -> None:
+    sizes = Sizes(layers=3)
+    found = check_bounded(
+        open_profile("hardware"), f"{kind}Stack", operands(kind, sizes), attributes(sizes, return_sequence=False)
+    )
+    assert [array.shape for array in found] == [(3, 1, 8)] * len(STATES[kind])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_with_nan_leaves_the_others(kind: str) -> None:
+    sizes = Sizes(batch=3)
+    given = operands(kind, sizes)
+    given[0][1, 1, 2] = np.nan
+    *_, sequence = check_op(open_profile("hardware"), f"{kind}Stack", given, attributes(sizes), atol=1e-5)
+    assert np.isnan(sequence).any(axis=3)[:, 0].tolist() == [[False] * 3, [False, True, False], [False, True, False]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("what", ["stackedWeights", "vectors", "bias", "initialHiddenState", "input"])
+def test_refusals(kind: str, what: str) -> None:
+    sizes = Sizes()
+    types: list[TensorType | None] = [type_of(array) for array in operands(kind, sizes)]
+    at = [operand.name for operand in OPS[f"{kind}Stack"].operands].index(what)
+    wrong = types[at]
+    assert wrong is not None
+    types[at] = TensorType(wrong.data_type, (wrong.shape[0] + 1, *wrong.shape[1:]))
+    expected = "input.shape[0] must equal steps" if what == "input" else "has the wrong shape"
+    assert expected in str(refusal(f"{kind}Stack", types, attributes(sizes)))

@@ -10,7 +10,7 @@ import pytest
 
 from tests.ops.recurrent import GATES, STATES, VECTORS
 from tests.support import Sketch
-from tests.unit.plans import DEVICES, caps_of, check_plan
+from tests.unit.plans import caps_of, check_plan
 from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.ops import OPS
@@ -148,7 +148,7 @@ def test_options_and_batch_rows_stay() -> None:
 
 
 def test_all_last_states_are_there() -> None:
-    network = Network(batch=2).layer().layer(return_sequence=False)
+    network = Network(steps=8, batch=2).layer().layer(return_sequence=False)
     (hidden, cell, _), (last_hidden, last_cell) = network.layers
     assert names(stacked(network, hidden, last_cell)) == ["lstmStack", "slice", "slice"]
     assert names(stacked(network, hidden, cell, last_hidden, last_cell)) == ["lstmStack", *["slice"] * 4]
@@ -166,6 +166,36 @@ def test_states_before_the_first_step() -> None:
     first, second = (network.s.input(network.array(1, 1, network.hidden)) for _ in range(2))
     network.layer(initialHiddenState=first).layer(initialHiddenState=second, initialCellState=first)
     assert names(stacked(network)) == ["concat", "concat", "lstmStack", "reshape"]
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_states_that_are_cut_from_one_value(kind: str) -> None:
+    network = Network(kind)
+    whole = network.s.input(network.array(2, 1, network.hidden))
+    for layer in range(2):
+        start = network.s.apply("slice", whole, starts=[layer, 0, 0], sizes=[1, 1, network.hidden])
+        network.layer(**dict.fromkeys(STATES[kind], start))
+    joined = network.s.apply("concat", *(results[0] for results in network.layers), axis=0)
+    assert names(stacked(network, network.value, joined)) == [f"{kind}Stack", "reshape"]
+
+
+def test_states_that_are_cut_in_another_order() -> None:
+    network = Network("gru")
+    whole = network.s.input(network.array(2, 1, network.hidden))
+    for layer in (1, 0):
+        start = network.s.apply("slice", whole, starts=[layer, 0, 0], sizes=[1, 1, network.hidden])
+        network.layer(initialHiddenState=start)
+    assert names(stacked(network)) == ["slice", "slice", "concat", "gruStack", "reshape"]
+
+
+def test_copies_of_states_must_pay() -> None:
+    network = Network(steps=1)
+    first, second = (network.s.input(network.array(1, 1, network.hidden)) for _ in range(2))
+    network.layer(initialHiddenState=first).layer(initialHiddenState=second)
+    graph = network.graph()
+    assert not stack_obstacle(graph, layers_of(graph), GPU)
+    assert stack_obstacle(graph, layers_of(graph), GPU, 1) == "about 15 us in 2 common dispatches, 12 us one after the other"
+    assert stack_recurrent_layers(graph, GPU) is graph
 
 
 def test_a_state_that_is_computed_between_the_layers() -> None:
@@ -269,9 +299,8 @@ def test_a_state_that_goes_from_layer_to_layer() -> None:
     ("sizes", "target", "reason"),
     [
         ({"hidden": 128}, GPU, "each layer is one dispatch: 65536 recurrent weights, "),
-        ({"hidden": 1024}, GPU, "about 269 us in 4 common dispatches, 195 us one after the other"),
-        ({"batch": 64}, GPU, "about 248 us in 4 common dispatches, 183 us one after the other"),
-        ({"steps": 1}, GPU, "each layer is one dispatch: a single step"),
+        ({"hidden": 1024}, GPU, "about 275 us in 4 common dispatches, 156 us one after the other"),
+        ({"batch": 6, "hidden": 256}, GPU, "about 64 us in 4 common dispatches, 51 us one after the other"),
         ({}, SOFTWARE, "kernels of a single layer keep its weights"),
     ],
 )
@@ -293,17 +322,22 @@ def test_buffers_that_are_too_large() -> None:
 # Plans ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    ("device", "most"),
+    [("nvidia", 102), ("amd", 102), ("webgpu-default", 102), ("intel", 202), ("apple", 202), ("lavapipe", 4)],
+)
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
-def test_two_layers_of_256_units_have_few_dispatches_on_hardware(device: str, kind: str) -> None:
+def test_two_layers_of_256_units_have_few_dispatches_on_large_gpus(device: str, most: int, kind: str) -> None:
+    # Small GPUs read weights more slowly than they start dispatches.
     caps = caps_of(device)
     graph, _ = run_passes(Network(kind, steps=100, hidden=256).layer().layer().graph(), Target.of(caps))
     plan = make_plan(graph, Target.of(caps))
     check_plan(plan, caps, rendered=True)
-    assert len(plan.dispatches) <= (4 if device == "lavapipe" else 102)
-    # All waves are runs of one kernel.
-    assert len({d.spec for d in plan.dispatches}) == 2
+    assert len(plan.dispatches) == most
     assert all(d.reason for d in plan.dispatches)
+    if most == 102:
+        # All waves are runs of one kernel.
+        assert len({d.spec for d in plan.dispatches}) == 2
 
 
 def test_the_reason_states_the_estimates() -> None:
@@ -318,4 +352,4 @@ def test_a_wave_fills_more_cores_with_as_many_states_as_two_steps_need() -> None
         make_plan(run_passes(Network(steps=n, hidden=256).layer().layer().layer().graph(), GPU)[0], GPU) for n in (4, 12)
     )
     assert len(few.slots) == len(many.slots)
-    assert {d.grid for d in many.dispatches if d.spec.template == "recurrent.stack"} == {(96, 1, 1)}
+    assert {d.grid for d in many.dispatches if d.spec.template == "recurrent.stack"} == {(48, 1, 1)}

@@ -76,16 +76,17 @@ class HardwareRecurrent(RecurrentCosts):
         variant = "steps" if steps_ns < _WORTH_STEPS * sequence_ns else "sequence"
         return Choice(variant, f"{size.weights} recurrent weights, {estimates}")
 
-    def choose_stack(self, size: RecurrentSize, layers: int) -> Choice:
+    def choose_stack(self, size: RecurrentSize, layers: int, copies: int) -> Choice:
         """Return what takes less time: fewer dispatches, or to read the weights for the input once for all steps."""
         own = self.choose(size, several=False, in_way={})
         if own.variant != "steps":
             return Choice("layers", f"each layer is one dispatch: {own.reason}")
         waves = size.steps + layers - 1
         # All layers but the first multiply their input within the step.
-        stack_ns = waves * self._step_ns(size, dispatches=1, matrices=2 * layers - 1)
+        stack_ns = waves * self._step_ns(size, dispatches=1, matrices=2 * layers - 1) + copies * DEPENDENT_DISPATCH_NS
         layers_ns = layers * size.steps * self._steps_step_ns(size) + (layers - 1) * DEPENDENT_DISPATCH_NS
-        estimates = f"about {stack_ns / 1000:.0f} us in {waves} common dispatches, {layers_ns / 1000:.0f} us one after the other"
+        stack_us, layers_us = stack_ns / 1000, layers_ns / 1000
+        estimates = f"about {stack_us:.0f} us in {waves} common dispatches, {layers_us:.0f} us one after the other"
         return Choice("stack" if stack_ns < layers_ns else "layers", estimates)
 
     def shares_of_sums(self, invocations: int) -> int:

@@ -83,7 +83,7 @@ class RecurrentCosts(ABC):
             invocations: the invocations of a step, if none share sums.
         """
 
-    def choose_stack(self, size: RecurrentSize, layers: int) -> Choice:
+    def choose_stack(self, size: RecurrentSize, layers: int, copies: int) -> Choice:
         """Return "stack" if layers should make their steps in common dispatches, each layer a step behind the one below.
 
         Otherwise "layers": one layer after the other.
@@ -91,6 +91,7 @@ class RecurrentCosts(ABC):
         Args:
             size: a layer. All have the same sizes, and the sequence of each is the input of the next one.
             layers: the number of layers.
+            copies: dispatches that copy states into and out of a stack.
         """
         return Choice("layers", f"kernels of a single layer keep its weights, so {layers} layers follow each other")
 

@@ -1,7 +1,7 @@
 """Stacks of gru or lstm layers in a dispatch per wave: each layer makes a time step, the next one a step behind.
 
 A step of a layer needs the state of the layer below after the same step, and its own after the step before. Both are there one
-wave later, so that all layers take part in a dispatch. The input of the first layer is one matrix product for all steps. The other
+wave later, so all layers take part in a dispatch. The inputs of the first layer are one matrix product for all steps. The other
 layers multiply their input within the step. The states are kept in float32 between steps.
 """
 
@@ -28,7 +28,7 @@ _WEIGHTS, _VECTORS = 2, 3
 """The operands that hold the weights and vectors of all layers."""
 
 
-def choose_stack(target: Target, x: TensorType, weights: TensorType, layers: int) -> Choice:
+def choose_stack(target: Target, x: TensorType, weights: TensorType, layers: int, copies: int = 0) -> Choice:
     """Return "stack" or "layers": whether layers make their steps in common dispatches, or one layer follows the other.
 
     Args:
@@ -36,6 +36,7 @@ def choose_stack(target: Target, x: TensorType, weights: TensorType, layers: int
         x: the type of the input of a layer.
         weights: the type of its recurrent weights, or of the weights of several.
         layers: the number of layers.
+        copies: dispatches that copy states into and out of a stack.
     """
     steps, batch, _ = x.shape
     size = RecurrentSize(
@@ -46,11 +47,11 @@ def choose_stack(target: Target, x: TensorType, weights: TensorType, layers: int
         element_bytes=DATA_TYPES[weights.data_type].size_bytes,
         step_dispatches=1,
     )
-    return target.costs.recurrent.choose_stack(size, layers)
+    return target.costs.recurrent.choose_stack(size, layers, copies)
 
 
 def stack_fits(caps: Caps, x: TensorType, weights: TensorType, layers: int) -> bool:
-    """Return whether the kernels of a stack may bind their operands whole. The arguments are those of `choose_stack`."""
+    """Return whether the kernels of a stack may bind their operands whole. Arguments are those of `choose_stack`."""
     (steps, batch, _), (_, columns, hidden) = x.shape, weights.shape
     bound = (
         TensorType("float32", (steps, batch, columns)),

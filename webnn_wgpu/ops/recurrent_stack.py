@@ -1,9 +1,10 @@
 """Stacks of gru or lstm layers, which a pass makes of layers whose input is the sequence of the layer below.
 
-The layers go in one direction and have the same sizes. `stackedWeights` is [2 * layers - 1, gates * H, H]: the recurrent weights of
-the first layer, then for each other layer those for the input and the recurrent ones. Each gate has one bias, the sum of both, but
-gru's gate n has another one for the sum that the reset gate multiplies. `bias` has those of the first layer. `vectors` has a row per
-layer: the biases, zeros for the first layer, and after them the other bias of gru, or the peepholes of lstm if there are any.
+The layers go in one direction and have the same sizes. `stackedWeights` is [2 * layers - 1, gates * H, H]: the recurrent
+weights of the first layer, then for each other layer those for the input and the recurrent ones. Each gate has one bias, the
+sum of both. Gru's gate n has another one, for the sum that the reset gate multiplies. `bias` has those of the first layer.
+`vectors` has a row per layer: its biases, which are zeros for the first layer, then the other bias of gru, or the peepholes
+of lstm if there are any.
 """
 
 from __future__ import annotations

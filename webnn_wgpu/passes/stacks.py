@@ -34,14 +34,18 @@ class _Stack:
     Attributes:
         layers: the layers, from the first one on.
         place: the layer in whose place the node stands.
+        starts: for each state the nodes that cut the first states of all layers from one value, if they do.
         joined: for each state the node that joins the last states of all layers, if it alone reads them.
         gone: the layers, and the nodes that go with them: the views between layers, and those that join states.
+        copies: dispatches that copy states.
     """
 
     layers: tuple[Node, ...]
     place: Node
+    starts: tuple[tuple[Node, ...], ...]
     joined: tuple[Node | None, ...]
     gone: tuple[Node, ...]
+    copies: int
 
 
 def stack_recurrent_layers(graph: Graph, target: Target) -> Graph:
@@ -80,12 +84,12 @@ def pair_obstacle(graph: Graph, below: Node, above: Node) -> str:
     return "" if len({graph.type(value).data_type for value in weights}) == 1 else "the data types of weights differ"
 
 
-def stack_obstacle(graph: Graph, layers: Sequence[Node], target: Target) -> str:
-    """Return the reason why a device should not compute layers as a stack, or ""."""
+def stack_obstacle(graph: Graph, layers: Sequence[Node], target: Target, copies: int = 0) -> str:
+    """Return the reason why a device should not compute layers as a stack, or "". Some dispatches copy states."""
     x, weights = graph.type(layers[0].operands[0]), graph.type(layers[0].operands[_RECURRENT_WEIGHT])
     if not stack_fits(target.caps, x, weights, len(layers)):
         return "a buffer of the stack would be larger than a binding may be"
-    choice = choose_stack(target, x, weights, len(layers))
+    choice = choose_stack(target, x, weights, len(layers), copies)
     return "" if choice.variant == "stack" else choice.reason
 
 
@@ -121,15 +125,16 @@ class _Search:
             below = self._below(node) if node.op in _STACKS else None
             if below is not None and not pair_obstacle(self._graph, below, node):
                 chains[node.id] = (*chains.pop(below.id, (below,)), node)
-        worth = (layers for layers in chains.values() if not stack_obstacle(self._graph, layers, target))
-        return [stack for layers in worth if (stack := self._stack(layers)) is not None]
+        found = [stack for layers in chains.values() if (stack := self._stack(layers)) is not None]
+        return [stack for stack in found if not stack_obstacle(self._graph, stack.layers, target, stack.copies)]
 
     def _below(self, node: Node) -> Node | None:
         """Return the layer whose sequence a layer alone reads."""
         *_, value = (node.operands[0], *(view.operands[0] for view in self._views(node)))
         below = self._makers.get(value)
-        is_sequence = below is not None and below.op in _STACKS and below.attrs["return_sequence"] and below.outputs[-1] == value
-        return below if is_sequence and len(self._readers[value]) == 1 else None
+        if below is None or below.op not in _STACKS or not below.attrs["return_sequence"]:
+            return None
+        return below if below.outputs[-1] == value and len(self._readers[value]) == 1 else None
 
     def _views(self, node: Node) -> Iterator[Node]:
         """Yield the views between a layer and the one below, the last one first."""
@@ -142,11 +147,27 @@ class _Search:
         place = self._place_of(layers)
         if place is None:
             return None
-        joined = tuple(self._joined([layer.outputs[i] for layer in layers]) for i in range(len(_STATES[layers[0].op])))
+        names = _STATES[layers[0].op]
+        before = [[_given(layer, name) for layer in layers] for name in names]
+        after = [[layer.outputs[i] for layer in layers] for i in range(len(names))]
+        starts = tuple(map(self._cut, before))
+        joined = tuple(map(self._joined, after))
         views = [view for layer in layers[1:] for view in self._views(layer)]
-        # The label of the last one is that of the node.
-        gone = (*views, *(node for node in joined if node is not None), *layers)
-        return _Stack(layers=layers, place=place, joined=joined, gone=gone)
+        return _Stack(
+            layers=layers,
+            place=place,
+            starts=starts,
+            joined=joined,
+            # The label of the last one is that of the node.
+            gone=(*views, *(node for node in joined if node is not None), *layers),
+            copies=sum(not cut and not self._known(values) for cut, values in zip(starts, before, strict=True))
+            + sum(
+                value in self._readers for values, node in zip(after, joined, strict=True) if node is None for value in values
+            ),
+        )
+
+    def _known(self, values: Sequence[int | None]) -> bool:
+        return all(value is None or value in self._graph.constants for value in values)
 
     def _place_of(self, layers: Sequence[Node]) -> Node | None:
         """Return the layer in whose place all operands of a stack exist and no reader of its results comes before."""
@@ -159,6 +180,17 @@ class _Search:
         results = [value for layer in lower for value in layer.outputs[: len(_STATES[layer.op])]]
         readers = [node for value in results for node in self._readers.get(value, ()) if node is not None]
         return last if all(self._place[node.id] > self._place[last.id] for node in readers) else None
+
+    def _cut(self, values: Sequence[int | None]) -> tuple[Node, ...]:
+        """Return the nodes that cut states from a value that has those of all layers in their order. Empty if they do not."""
+        nodes = [self._makers[value] for value in values if value in self._makers]
+        if len(nodes) < len(values) or any(node.op != SLICE.name for node in nodes):
+            return ()
+        wholes = {node.operands[0] for node in nodes}
+        shapes = [self._graph.type(value).shape for value in wholes]
+        in_order = all(node.attrs["starts"] == (i, 0, 0) for i, node in enumerate(nodes))
+        _, *state = self._graph.type(nodes[0].outputs[0]).shape
+        return tuple(nodes) if in_order and shapes == [(len(values), *state)] else ()
 
     def _joined(self, values: Sequence[int]) -> Node | None:
         """Return the node that joins the last states of all layers in their order, if nothing else reads them."""
@@ -180,7 +212,11 @@ def _add(r: Rewriter, stack: _Stack) -> None:
     for array in arrays:
         release_pages(array)
     operands = (x, weight, weights, *_vectors(r, stack.layers))
-    states = [_initial(r, stack, name) for name in _STATES[first.op]]
+    states = [
+        cut[0].operands[0] if cut else _initial(r, stack.layers, name)
+        for cut, name in zip(stack.starts, _STATES[first.op], strict=True)
+    ]
+    sources = (*(node for cut in stack.starts for node in cut), *stack.gone)
     attrs = {
         **{name: first.attrs[name] for name in ("steps", "hidden_size", "direction", "layout")},
         "activations": [(name, dict(options)) for name, options in first.attrs["activations"]],
@@ -188,7 +224,7 @@ def _add(r: Rewriter, stack: _Stack) -> None:
     }
     outputs = [None if node is None else node.outputs[0] for node in stack.joined]
     outputs += last.outputs[len(states) :]
-    results = r.add_all(_STACKS[first.op].name, (*operands, *states), attrs, stack.gone, outputs)
+    results = r.add_all(_STACKS[first.op].name, (*operands, *states), attrs, sources, outputs)
     for i, joined in enumerate(stack.joined):
         shape = r.shape(results[i])
         for number, layer in enumerate(stack.layers if joined is None else ()):
@@ -222,15 +258,14 @@ def _vectors(r: Rewriter, layers: Sequence[Node]) -> tuple[int, int]:
     return r.constant(vectors, like, "float32"), r.constant(bias, like, "float32")
 
 
-def _initial(r: Rewriter, stack: _Stack, name: str) -> int:
+def _initial(r: Rewriter, layers: Sequence[Node], name: str) -> int:
     """Return a state of all layers before the first step: zeros where it is absent."""
-    x = stack.layers[0].operands[0]
-    shape = (1, r.shape(x)[1], stack.layers[0].attrs["hidden_size"])
-    values = [_given(layer, name) for layer in stack.layers]
-    zeros = np.zeros(shape, r.type(x).numpy)
+    x = layers[0].operands[0]
+    zeros = np.zeros((1, r.shape(x)[1], layers[0].attrs["hidden_size"]), r.type(x).numpy)
+    values = [_given(layer, name) for layer in layers]
     arrays = [zeros if value is None else r.constants.get(value) for value in values]
     known = [array for array in arrays if array is not None]
     if len(known) == len(arrays):
         return r.constant(np.concatenate(known), x)
     none = r.constant(zeros, x)
-    return r.add(CONCAT.name, [none if value is None else value for value in values], {"axis": 0}, stack.layers)
+    return r.add(CONCAT.name, [none if value is None else value for value in values], {"axis": 0}, ())
