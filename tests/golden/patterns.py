@@ -45,6 +45,7 @@ MODULES = (
     "products",
     "rewrites",
     "rotary_patterns",
+    "stacks",
     "views",
     "widen",
 )

@@ -37,6 +37,20 @@ def _network(name: str, what: str, rows: int, hidden: int, data_type: str = "flo
     return Call(name, what, [*shapes, *[None] * (3 if name == "lstm" else 1)], attrs, data_type), "recurrent.sequence"
 
 
+def _stack(name: str, what: str, rows: int, hidden: int, data_type: str = "float32") -> tuple[Call, str]:
+    columns = hidden * (4 if name == "lstmStack" else 3)
+    shapes = [
+        (3, rows, 6),
+        (1, columns, 6),
+        (3, columns, hidden),
+        (2, columns + hidden * (columns // hidden == 3)),
+        (1, columns),
+    ]
+    attrs = {"steps": 3, "hidden_size": hidden, "return_sequence": True}
+    states = [(2, rows, hidden)] * (2 if name == "lstmStack" else 1)
+    return Call(name, what, [*shapes, *states], attrs, data_type), "recurrent.stack"
+
+
 def _words(what: str, rows: int) -> tuple[Call, str]:
     call = Call("x.matmul_nbits", what, [(rows, 128), *WORDS], {"bits": 4}, constants=frozenset({1, 2}))
     return call, "matmul_nbits.gemv"
@@ -76,6 +90,8 @@ CALLS: dict[str, tuple[Call, str]] = {
     "range": (Call("x.quantization_parameters", "odd", [(3, 1701)]), "quantization_range"),
     "lstm": _network("lstm", "some-weights-held", 1, 100),
     "gru": _network("gru", "halves-of-several-rows", 3, 100, "float16"),
+    "stack of lstm": _stack("lstmStack", "a-row", 1, 12),
+    "stack of gru": _stack("gruStack", "halves-of-several-rows", 3, 7, "float16"),
     "row": (Call("matmul", "row", [(1, 300), (300, 72)]), "matmul.gemv"),
     "rows of halves": (Call("matmul", "rows", [(5, 256), (256, 48)], {}, "float16", constants=frozenset({1})), "matmul.gemv"),
     "row of words": _words("row", 1),

@@ -295,6 +295,20 @@ def test_a_state_that_goes_from_layer_to_layer() -> None:
     assert stack_recurrent_layers(graph, GPU) is graph
 
 
+def test_two_networks_that_read_states_of_each_other() -> None:
+    s = Sketch()
+    first, second = Network("gru", s=s), Network("gru", s=s)
+    start = s.input(first.array(1, 1, first.hidden))
+    first.layer()
+    second.layer()
+    # The first network can only stand in the place of its upper layer, and the second reads a state of its lower one.
+    first.layer(initialHiddenState=s.apply("exp", start))
+    second.layer(initialHiddenState=first.layers[0][0])
+    first.value = s.apply("add", first.value, second.value)
+    expected = ["exp", "concat", "gruStack", "slice", "reshape", "concat", "gruStack", "reshape", "add"]
+    assert names(stacked(first)) == expected
+
+
 @pytest.mark.parametrize(
     ("sizes", "target", "reason"),
     [

@@ -125,8 +125,14 @@ class _Search:
             below = self._below(node) if node.op in _STACKS else None
             if below is not None and not pair_obstacle(self._graph, below, node):
                 chains[node.id] = (*chains.pop(below.id, (below,)), node)
-        found = [stack for layers in chains.values() if (stack := self._stack(layers)) is not None]
-        return [stack for stack in found if not stack_obstacle(self._graph, stack.layers, target, stack.copies)]
+        found: list[_Stack] = []
+        for layers in chains.values():
+            stack = self._stack(layers)
+            if stack is not None and not stack_obstacle(self._graph, layers, target, stack.copies):
+                found.append(stack)
+                # Other stacks read the results there.
+                self._place.update((layer.id, self._place[stack.place.id]) for layer in layers)
+        return found
 
     def _below(self, node: Node) -> Node | None:
         """Return the layer whose sequence a layer alone reads."""
@@ -153,6 +159,8 @@ class _Search:
         starts = tuple(map(self._cut, before))
         joined = tuple(map(self._joined, after))
         views = [view for layer in layers[1:] for view in self._views(layer)]
+        concatenated = sum(not cut and not self._known(values) for cut, values in zip(starts, before, strict=True))
+        apart = [value for values, node in zip(after, joined, strict=True) if node is None for value in values]
         return _Stack(
             layers=layers,
             place=place,
@@ -160,10 +168,7 @@ class _Search:
             joined=joined,
             # The label of the last one is that of the node.
             gone=(*views, *(node for node in joined if node is not None), *layers),
-            copies=sum(not cut and not self._known(values) for cut, values in zip(starts, before, strict=True))
-            + sum(
-                value in self._readers for values, node in zip(after, joined, strict=True) if node is None for value in values
-            ),
+            copies=concatenated + sum(value in self._readers for value in apart),
         )
 
     def _known(self, values: Sequence[int | None]) -> bool:
