@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from tests.ops.layers import Network, assert_close
 from tests.ops.movers import refusal
-from tests.ops.recurrent import GATES, STATES
-from tests.support import check_bounded, check_op, open_profile, type_of
+from tests.ops.recurrent import GATES, STATES, VECTORS
+from tests.support import check_bounded, check_op, open_profile, run_graph, type_of
 from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.ops import OPS
+from webnn_wgpu.passes import run_passes
+from webnn_wgpu.reference import interpret
 
 if TYPE_CHECKING:
     from webnn_wgpu.ir.graph import Array
@@ -98,3 +101,25 @@ def test_refusals(kind: str, what: str) -> None:
     types[at] = TensorType(wrong.data_type, (wrong.shape[0] + 1, *wrong.shape[1:]))
     expected = "input.shape[0] must equal steps" if what == "input" else "has the wrong shape"
     assert expected in str(refusal(f"{kind}Stack", types, attributes(sizes)))
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_layers_compute_the_same_in_a_stack_and_alone(kind: str, direction: str, count: int) -> None:
+    device = open_profile("hardware")
+    for batch, all_outputs, data_type in ((1, False, "float32"), (2, True, "float32"), (2, True, "float16")):
+        hidden = {"float32": 180, "float16": 256}[data_type]
+        network = Network(kind, steps=9, batch=batch, hidden=hidden, data_type=data_type)
+        starts = [network.s.input(network.array(1, batch, network.hidden)) for _ in STATES[kind]] if all_outputs else []
+        for layer in range(count):
+            options = dict(zip(STATES[kind], starts, strict=False)) if layer != 1 else {}
+            network.layer(given=VECTORS[kind], direction=direction, **options)
+        lasts = [value for results in network.layers for value in results[:-1]] if all_outputs else []
+        graph = network.graph(network.value, *lasts)
+        optimized, _ = run_passes(graph, device.target)
+        assert f"{kind}Stack" in [node.op for node in optimized.nodes]
+        found = run_graph(device, graph, network.s.feeds)
+        alone = run_graph(device, graph, network.s.feeds, disabled_passes=["stack_recurrent_layers"])
+        assert_close(found, alone)
+        assert_close(found, interpret(graph, network.s.feeds))
