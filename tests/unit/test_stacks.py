@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+import webnn_wgpu as wn
+from tests.golden.planning import planning_context
 from tests.ops.layers import Network, assert_close
 from tests.ops.recurrent import GATES, STATES, VECTORS
 from tests.support import Sketch
@@ -254,6 +256,25 @@ def test_buffers_that_are_too_large() -> None:
     target = Target.of(limited)
     assert stack_obstacle(graph, layers_of(graph), target) == "a buffer of the stack would be larger than a binding may be"
     assert stack_recurrent_layers(graph, target) is graph
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_gradients_need_the_sequence_of_each_layer(trained: bool) -> None:
+    context, planning = planning_context(caps_of("nvidia").to_json())
+    builder = wn.MLGraphBuilder(context)
+    x = value = builder.input("x", {"data_type": "float32", "shape": [3, 1, 160]})
+    rng = np.random.default_rng(0)
+    weights: list[wn.MLOperand] = []
+    for layer in range(2):
+        for name in ("weight", "recurrent"):
+            array = rng.standard_normal((1, 640, 160), np.float32)
+            descriptor = {"data_type": "float32", "shape": list(array.shape)}
+            weights.append(builder.input(f"{name}{layer}", descriptor) if trained else builder.constant(array))
+        *_, sequence = builder.lstm(value, *weights[-2:], 3, 160, return_sequence=True)
+        value = builder.reshape(sequence, [3, 1, 160])
+    gradients = builder.gradients(value, weights if trained else [x])
+    builder.build({"y": value} | {f"gradient{i}": gradient for i, gradient in enumerate(gradients)})
+    assert [node.op for node in planning.plans[0].graph.nodes if "lstm" in node.op] == ["lstm", "lstm"]
 
 
 # Plans ----------------------------------------------------------------------------------------------------------------
