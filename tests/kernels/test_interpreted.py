@@ -55,6 +55,7 @@ LONG = [(1, 2, 1, 8), (1, 1, 600, 8), (1, 1, 600, 8)]
 POINTS = np.tanh(RANDOM.standard_normal((1, 3, 7, 2))).astype(np.float32)
 TAPS = [RANDOM.integers(0, 5, (6, 3)), RANDOM.random((6, 3), np.float32)]
 STEPS = {"steps": 3, "hidden_size": 8}
+STACKED = STEPS | {"return_sequence": True}
 WEIGHTS = frozenset({1, 2})
 FOUR_BITS = {"bits": 4, "block_size": 32}
 PACKED = [RANDOM.integers(0, 256, (24, 2, 16), np.uint8), RANDOM.random((24, 2), np.float32), None, None]
@@ -83,6 +84,8 @@ EXTENSIONS = (
     Call("x.weighted_gather", "taps", [(3, 5, 4), *TAPS], {"axis": 1}),
     Call("lstm", "constant", [(3, 2, 4), (1, 32, 4), (1, 32, 8), *[None] * 5], STEPS, constants=WEIGHTS),
     Call("gru", "constant", [(3, 2, 4), (1, 24, 4), (1, 24, 8), *[None] * 3], STEPS, constants=WEIGHTS),
+    Call("lstmStack", "two", [(3, 2, 4), (1, 32, 4), (3, 32, 8), (2, 56), (1, 32), (2, 2, 8), (2, 2, 8)], STACKED),
+    Call("gruStack", "two", [(3, 2, 4), (1, 24, 4), (3, 24, 8), (2, 32), (1, 24), (2, 2, 8)], STACKED),
     Call("x.matmul_nbits", "row", [(1, 64), *PACKED], FOUR_BITS),
     Call("x.matmul_nbits", "rows", [(9, 64), *PACKED], FOUR_BITS),
     Call("x.matmul_nbits", "row-constant", [(1, 64), *PACKED], FOUR_BITS, constants=WEIGHTS),

@@ -48,7 +48,7 @@ def _stack(name: str, what: str, rows: int, hidden: int, data_type: str = "float
     ]
     attrs = {"steps": 3, "hidden_size": hidden, "return_sequence": True}
     states = [(2, rows, hidden)] * (2 if name == "lstmStack" else 1)
-    return Call(name, what, [*shapes, *states], attrs, data_type), "recurrent.stack"
+    return Call(name, what, [*shapes, *states], attrs, data_type), "recurrent_stack"
 
 
 def _words(what: str, rows: int) -> tuple[Call, str]:

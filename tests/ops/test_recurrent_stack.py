@@ -60,8 +60,9 @@ def attributes(sizes: Sizes, **options: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("data_type", FLOATS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_results(kind: str, data_type: str) -> None:
-    device = open_profile("hardware")
+@pytest.mark.parametrize("profile", ["hardware", "default-limits"])
+def test_results(profile: str, kind: str, data_type: str) -> None:
+    device = open_profile(profile)
     for sizes, direction, peepholes in (
         (Sizes(), "forward", True),
         (Sizes(layers=3, steps=4, batch=2), "backward", False),

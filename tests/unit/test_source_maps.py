@@ -38,6 +38,7 @@ def extension_calls() -> list[Call]:
     heads, pages = (1, 2, 9, 32), (2, 1, 4, 16)
     turned = [(1, 2, 6, 8), np.zeros((1, 6, 4), F32), np.zeros((1, 6, 4), F32), None]
     codes, scales = np.zeros((40, 2, 16), U8), np.ones((40, 2), F32)
+    stacked = {"steps": 5, "hidden_size": 8, "return_sequence": True}
     gru = [(5, 2, 8), (1, 24, 8), (1, 24, 8), None, None, None]
     return [
         Call("x.attention", "prompt", [heads, heads, heads, None, None]),
@@ -64,6 +65,8 @@ def extension_calls() -> list[Call]:
         Call("x.cache_update", "all", [pages, (2, 1, 2, 16), np.zeros(1, I32)]),
         Call("x.scatter_elements", "all", [(5, 7), np.zeros((9, 7), I32), (9, 7)], {"reduction": "add"}),
         Call("gru", "constant", gru, {"steps": 5, "hidden_size": 8}, constants=frozenset({1, 2})),
+        Call("lstmStack", "two", [(5, 2, 8), (1, 32, 8), (3, 32, 8), (2, 32), (1, 32), (2, 2, 8), (2, 2, 8)], stacked),
+        Call("gruStack", "two", [(5, 2, 8), (1, 24, 8), (3, 24, 8), (2, 32), (1, 24), (2, 2, 8)], stacked),
         Call("matmul", "sums in parts", [(5, 2048), (2048, 8)]),
         Call("matmul", "sums in parts of workgroups", [(16, 1 << 16), (1 << 16, 16)]),
         Call(

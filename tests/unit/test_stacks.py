@@ -54,7 +54,7 @@ def test_layers_are_one_node(kind: str, direction: str, layers: int) -> None:
     assert names(after) == [f"{kind}Stack", "reshape"]
     assert after.nodes[0].attrs["direction"] == direction
     templates = [d.spec.template for d in make_plan(after, GPU).dispatches]
-    assert templates.count("recurrent.stack") == network.steps + layers - 1
+    assert templates.count("recurrent_stack") == network.steps + layers - 1
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
@@ -300,7 +300,7 @@ def test_two_layers_of_256_units_have_few_dispatches_on_large_gpus(device: str, 
 
 def test_the_reason_states_the_estimates() -> None:
     graph, _ = run_passes(Network(steps=100, hidden=256).layer().layer().graph(), GPU)
-    (reason,) = {d.reason for d in make_plan(graph, GPU).dispatches if d.spec.template == "recurrent.stack"}
+    (reason,) = {d.reason for d in make_plan(graph, GPU).dispatches if d.spec.template == "recurrent_stack"}
     estimates = "about 785 us in 101 common dispatches, 1015 us one after the other"
     assert reason == f"2 layers of 262144 recurrent weights, {estimates}"
 
@@ -310,4 +310,4 @@ def test_a_wave_fills_more_cores_with_as_many_states_as_two_steps_need() -> None
         make_plan(run_passes(Network(steps=n, hidden=256).layer().layer().layer().graph(), GPU)[0], GPU) for n in (4, 12)
     )
     assert len(few.slots) == len(many.slots)
-    assert {d.grid for d in many.dispatches if d.spec.template == "recurrent.stack"} == {(48, 1, 1)}
+    assert {d.grid for d in many.dispatches if d.spec.template == "recurrent_stack"} == {(48, 1, 1)}

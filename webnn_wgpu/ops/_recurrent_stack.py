@@ -22,7 +22,10 @@ from ._factors import Factor, row_major
 from ._quads import fits_binding
 from ._recurrent_network import BoundOperand, Field, Network, Sizes, Vector, make_network, with_quads
 
-STACK = KernelTemplate("recurrent.stack", ("cell", "width", "rows", "shares"))
+STACK = KernelTemplate("recurrent_stack", ("cell", "width", "rows", "shares"))
+
+_LEAST_SHARES = QUAD * SHARED_ROWS
+"""Invocations that share a sum at least, so that there is one for each result of a workgroup."""
 
 _WEIGHTS, _VECTORS = 2, 3
 """The operands that hold the weights and vectors of all layers."""
@@ -79,7 +82,8 @@ def stack_calls(low: Lowering) -> list[KernelCall]:
         BoundOperand(Binding(name="vectors", access="read", element=low.input(_VECTORS).data_type), low.value(_VECTORS)),
     )
     rows = min(sizes.B, SHARED_ROWS)
-    shares = low.target.costs.recurrent.shares_of_sums(layers * -(-sizes.B // SHARED_ROWS) * -(-sizes.H // width))
+    invocations = layers * -(-sizes.B // SHARED_ROWS) * -(-sizes.H // width)
+    shares = max(_LEAST_SHARES, low.target.costs.recurrent.shares_of_sums(invocations))
     blocks, panels = -(-sizes.B // rows), -(-sizes.H // (STEP_WORKGROUP // shares * width))
     tiles = layers * blocks * panels
     params = {"width": width, "rows": rows, "shares": shares}
