@@ -40,7 +40,7 @@ def stacked(network: Network, *outputs: int) -> Graph:
     return after
 
 
-# What is taken --------------------------------------------------------------------------------------------------------
+# Layers of a stack --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("layers", [2, 3])
@@ -65,7 +65,7 @@ def test_vectors_may_differ(kind: str) -> None:
 
 
 def test_options_and_batch_rows_stay() -> None:
-    options = {"layout": "ifgo", "activations": ["sigmoid", ("leakyRelu", {"alpha": 0.25}), "tanh"]}
+    options: dict[str, Any] = {"layout": "ifgo", "activations": ["sigmoid", ("leakyRelu", {"alpha": 0.25}), "tanh"]}
     node = stacked(Network(batch=3).layer(**options).layer(**options)).nodes[0]
     assert node.attrs["layout"] == "ifgo"
     assert node.attrs["activations"] == (("sigmoid", ()), ("leakyRelu", (("alpha", 0.25),)), ("tanh", ()))
@@ -79,7 +79,7 @@ def test_all_last_states_are_there() -> None:
     assert names(stacked(network, hidden, cell, last_hidden, last_cell)) == ["lstmStack", *["slice"] * 4]
     joined = network.s.apply("concat", hidden, last_hidden, axis=0)
     assert names(stacked(network, joined)) == ["lstmStack"]
-    # Another order, another reader.
+    # Another order, another consumer.
     turned = network.s.apply("concat", last_cell, cell, axis=0)
     assert names(stacked(network, joined, turned)) == ["lstmStack", "slice", "slice", "concat"]
 
@@ -99,7 +99,8 @@ def test_states_that_are_cut_from_one_value(kind: str) -> None:
     whole = network.s.input(network.array(2, 1, network.hidden))
     for layer in range(2):
         start = network.s.apply("slice", whole, starts=[layer, 0, 0], sizes=[1, 1, network.hidden])
-        network.layer(**dict.fromkeys(STATES[kind], start))
+        starts: dict[str, Any] = dict.fromkeys(STATES[kind], start)
+        network.layer(**starts)
     joined = network.s.apply("concat", *(results[0] for results in network.layers), axis=0)
     assert names(stacked(network, network.value, joined)) == [f"{kind}Stack", "reshape"]
 
@@ -159,7 +160,7 @@ def test_layers_below_and_above_are_apart() -> None:
     assert [name for name in names(stacked(network)) if name != "reshape"] == ["lstm", "lstmStack", "gru", "gru"]
 
 
-# What stays apart -----------------------------------------------------------------------------------------------------
+# Layers that stay apart -----------------------------------------------------------------------------------------------------
 
 
 def layers_of(graph: Graph) -> list[Node]:
@@ -204,7 +205,7 @@ def test_weights_that_are_no_constants() -> None:
     assert stack_recurrent_layers(graph, GPU) is graph
 
 
-def test_a_sequence_with_another_reader() -> None:
+def test_a_sequence_with_another_consumer() -> None:
     network = Network().layer()
     sequence, between = network.layers[0][-1], network.value
     network.layer()
@@ -220,13 +221,13 @@ def test_a_state_that_goes_from_layer_to_layer() -> None:
     assert stack_recurrent_layers(graph, GPU) is graph
 
 
-def test_two_networks_that_read_states_of_each_other() -> None:
+def test_a_network_that_consumes_a_state_of_another() -> None:
     s = Sketch()
     first, second = Network("gru", s=s), Network("gru", s=s)
     start = s.input(first.array(1, 1, first.hidden))
     first.layer()
     second.layer()
-    # The first network can only stand in the place of its upper layer, and the second reads a state of its lower one.
+    # The node of the first network takes the position of its upper layer. The second network consumes a state of the lower one.
     first.layer(initialHiddenState=s.apply("exp", start))
     second.layer(initialHiddenState=first.layers[0][0])
     first.value = s.apply("add", first.value, second.value)
@@ -243,7 +244,7 @@ def test_two_networks_that_read_states_of_each_other() -> None:
         ({}, SOFTWARE, "kernels of a single layer keep its weights"),
     ],
 )
-def test_stacks_that_do_not_pay(sizes: dict[str, int], target: Target, reason: str) -> None:
+def test_stacks_that_do_not_pay(sizes: dict[str, Any], target: Target, reason: str) -> None:
     graph = Network(**sizes).layer().layer().graph()
     assert stack_obstacle(graph, layers_of(graph), target).startswith(reason)
     assert stack_recurrent_layers(graph, target) is graph
@@ -262,15 +263,15 @@ def test_buffers_that_are_too_large() -> None:
 def test_gradients_need_the_sequence_of_each_layer(trained: bool) -> None:
     context, planning = planning_context(caps_of("nvidia").to_json())
     builder = wn.MLGraphBuilder(context)
-    x = value = builder.input("x", {"data_type": "float32", "shape": [3, 1, 160]})
+    x = value = builder.input("x", {"dataType": "float32", "shape": [3, 1, 160]})
     rng = np.random.default_rng(0)
     weights: list[wn.MLOperand] = []
     for layer in range(2):
         for name in ("weight", "recurrent"):
             array = rng.standard_normal((1, 640, 160), np.float32)
-            descriptor = {"data_type": "float32", "shape": list(array.shape)}
-            weights.append(builder.input(f"{name}{layer}", descriptor) if trained else builder.constant(array))
-        *_, sequence = builder.lstm(value, *weights[-2:], 3, 160, return_sequence=True)
+            given = builder.input(f"{name}{layer}", {"dataType": "float32", "shape": array.shape})
+            weights.append(given if trained else builder.constant(array))
+        *_, sequence = builder.lstm(value, weights[-2], weights[-1], 3, 160, return_sequence=True)
         value = builder.reshape(sequence, [3, 1, 160])
     gradients = builder.gradients(value, weights if trained else [x])
     builder.build({"y": value} | {f"gradient{i}": gradient for i, gradient in enumerate(gradients)})

@@ -77,7 +77,7 @@ class HardwareRecurrent(RecurrentCosts):
         return Choice(variant, f"{size.weights} recurrent weights, {estimates}")
 
     def choose_stack(self, size: RecurrentSize, layers: int, copies: int) -> Choice:
-        """Return what takes less time: fewer dispatches, or to read the weights for the input once for all steps."""
+        """Return the faster one. A stack has fewer dispatches. Layers alone read the weights for their input only once."""
         own = self.choose(size, several=False, in_way={})
         if own.variant != "steps":
             return Choice("layers", f"each layer is one dispatch: {own.reason}")

@@ -106,7 +106,7 @@ def stack_calls(low: Lowering) -> list[KernelCall]:
 
 
 def _after(network: Network, layers: int, wave: int, *, last: bool) -> tuple[BoundOperand, ...]:
-    """Return what holds the states of all layers after a wave: the outputs, or scratch memory."""
+    """Return the operands that hold the states of all layers after a wave: the outputs, or scratch memory."""
     if last:
         return network.outputs[: len(network.states)]
     state_bytes = 4 * layers * network.sizes.B * network.sizes.H

@@ -33,10 +33,10 @@ class _Stack:
 
     Attributes:
         layers: the layers, from the first one on.
-        place: the layer in whose place the node stands.
-        starts: for each state the nodes that cut the first states of all layers from one value, if they do.
-        joined: for each state the node that joins the last states of all layers, if it alone reads them.
-        gone: the layers, and the nodes that go with them: the views between layers, and those that join states.
+        place: the layer whose position among the nodes the new node takes.
+        starts: for each state the slices of one value that are the first states of all layers. Empty if there are none.
+        joined: for each state the concatenation of the last states of all layers, if it is their only consumer.
+        gone: the layers, the views between them, and the concatenations of their last states.
         copies: dispatches that copy states.
     """
 
@@ -111,12 +111,12 @@ class _Search:
         self._graph = graph
         self._place = {node.id: i for i, node in enumerate(graph.nodes)}
         self._makers = {value: node for node in graph.nodes for value in node.outputs}
-        self._readers: dict[int, list[Node | None]] = {}
+        self._consumers: dict[int, list[Node | None]] = {}
         for node in graph.nodes:
             for value in node.operands:
-                self._readers.setdefault(value, []).append(node)
+                self._consumers.setdefault(value, []).append(node)
         for value in graph.outputs.values():
-            self._readers.setdefault(value, []).append(None)
+            self._consumers.setdefault(value, []).append(None)
 
     def stacks(self, target: Target) -> list[_Stack]:
         """Return the stacks that pay on a device."""
@@ -130,22 +130,22 @@ class _Search:
             stack = self._stack(layers)
             if stack is not None and not stack_obstacle(self._graph, layers, target, stack.copies):
                 found.append(stack)
-                # Other stacks read the results there.
+                # Other stacks can consume the results from here on.
                 self._place.update((layer.id, self._place[stack.place.id]) for layer in layers)
         return found
 
     def _below(self, node: Node) -> Node | None:
-        """Return the layer whose sequence a layer alone reads."""
+        """Return the layer whose sequence has this layer as its only consumer."""
         *_, value = (node.operands[0], *(view.operands[0] for view in self._views(node)))
         below = self._makers.get(value)
         if below is None or below.op not in _STACKS or not below.attrs["return_sequence"]:
             return None
-        return below if below.outputs[-1] == value and len(self._readers[value]) == 1 else None
+        return below if below.outputs[-1] == value and len(self._consumers[value]) == 1 else None
 
     def _views(self, node: Node) -> Iterator[Node]:
         """Yield the views between a layer and the one below, the last one first."""
         value = node.operands[0]
-        while (view := self._makers.get(value)) is not None and view.op == RESHAPE.name and len(self._readers[value]) == 1:
+        while (view := self._makers.get(value)) is not None and view.op == RESHAPE.name and len(self._consumers[value]) == 1:
             yield view
             value = view.operands[0]
 
@@ -168,14 +168,14 @@ class _Search:
             joined=joined,
             # The label of the last one is that of the node.
             gone=(*views, *(node for node in joined if node is not None), *layers),
-            copies=concatenated + sum(value in self._readers for value in apart),
+            copies=concatenated + sum(value in self._consumers for value in apart),
         )
 
     def _known(self, values: Sequence[int | None]) -> bool:
         return all(value is None or value in self._graph.constants for value in values)
 
     def _place_of(self, layers: Sequence[Node]) -> Node | None:
-        """Return the layer in whose place all operands of a stack exist and no reader of its results comes before."""
+        """Return a layer at whose position all operands of a stack exist, before all consumers of its results."""
         first, *others = layers
         states = [_given(layer, name) for layer in others for name in _STATES[layer.op]]
         makers = [self._makers[value] for value in states if value in self._makers]
@@ -183,11 +183,11 @@ class _Search:
             return first
         *lower, last = layers
         results = [value for layer in lower for value in layer.outputs[: len(_STATES[layer.op])]]
-        readers = [node for value in results for node in self._readers.get(value, ()) if node is not None]
-        return last if all(self._place[node.id] > self._place[last.id] for node in readers) else None
+        consumers = [node for value in results for node in self._consumers.get(value, ()) if node is not None]
+        return last if all(self._place[node.id] > self._place[last.id] for node in consumers) else None
 
     def _cut(self, values: Sequence[int | None]) -> tuple[Node, ...]:
-        """Return the nodes that cut states from a value that has those of all layers in their order. Empty if they do not."""
+        """Return the slices of one value that are the states of all layers in order, or nothing."""
         nodes = [self._makers[value] for value in values if value in self._makers]
         if len(nodes) < len(values) or any(node.op != SLICE.name for node in nodes):
             return ()
@@ -198,16 +198,17 @@ class _Search:
         return tuple(nodes) if in_order and shapes == [(len(values), *state)] else ()
 
     def _joined(self, values: Sequence[int]) -> Node | None:
-        """Return the node that joins the last states of all layers in their order, if nothing else reads them."""
-        readers = [self._readers.get(value, []) for value in values]
-        node = readers[0][0] if readers[0] else None
-        alone = node is not None and all(each == [node] for each in readers)
-        joins = alone and node is not None and node.op == CONCAT.name and node.attrs["axis"] == 0
-        return node if joins and node.operands == tuple(values) else None
+        """Return the concatenation of the last states of all layers in order, if it is their only consumer."""
+        consumers = [self._consumers.get(value, []) for value in values]
+        node = consumers[0][0] if consumers[0] else None
+        if node is None or any(each != [node] for each in consumers):
+            return None
+        joins = node.op == CONCAT.name and node.attrs["axis"] == 0 and node.operands == tuple(values)
+        return node if joins else None
 
 
 def _add(r: Rewriter, stack: _Stack) -> None:
-    """Add the node of a stack, and the parts of its results that other nodes read."""
+    """Add the node of a stack, and slices of its results for their consumers."""
     first, *others = stack.layers
     last = stack.layers[-1]
     x, weight, recurrent = first.operands[: _RECURRENT_WEIGHT + 1]
