@@ -85,6 +85,11 @@ def test_large_networks_are_spread_over_the_device() -> None:
     assert reason == "786432 recurrent weights, about 55 us a step in one dispatch, 12 us in a dispatch per step"
 
 
+def test_both_directions_share_the_dispatch_of_a_step() -> None:
+    one, both = (planned("nvidia", "lstm", Sizes(steps=5, hidden=512, both=both)) for both in (False, True))
+    assert templates(one) == templates(both) == ["recurrent.steps"] * 5
+
+
 @pytest.mark.parametrize("device", HARDWARE)
 def test_two_layers_of_64_units_are_four_dispatches_on_hardware(device: str) -> None:
     context, planning = planning_context(caps_of(device).to_json())
