@@ -1,4 +1,4 @@
-"""Costs of recurrent networks on GPUs: one dispatch for all time steps, or a dispatch for each."""
+"""Costs of recurrent networks on GPUs: one dispatch for all time steps, or a dispatch for each, which layers may share."""
 
 from __future__ import annotations
 
