@@ -11,6 +11,7 @@ import pytest
 
 import webnn_wgpu as wn
 from tests.golden.planning import planning_context
+from tests.ops.layers import Network
 from tests.ops.recurrent import GATES, Sizes, attributes, operands
 from tests.support import op_graph
 from tests.targets import DEFAULT_TARGET
@@ -22,12 +23,14 @@ from webnn_wgpu.kernels.packing import PersistentTexture, UnitTexture
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._recurrent import SUBGROUP_VARIANTS, VARIANTS, choose
 from webnn_wgpu.ops._recurrent_network import Sizes as NetworkSizes
+from webnn_wgpu.passes import run_passes
 from webnn_wgpu.plan import make_plan
 
 if TYPE_CHECKING:
     from webnn_wgpu.plan import ExecutionPlan
 
 
+GPU = Target.of(caps_of("nvidia"))
 HARDWARE = [device for device in DEVICES if device != "lavapipe"]
 
 
@@ -212,3 +215,36 @@ def test_weights_in_a_texture(gates: int, hidden: int, width: int) -> None:
         column = (k % packing.wrap_units * gates + gate) * 4 + lane
         assert texels[row, column, own] == weights[direction, gate * hidden + unit, k]
     assert np.count_nonzero(texels) == np.count_nonzero(weights)
+
+
+@pytest.mark.parametrize(
+    ("device", "most"),
+    [("nvidia", 102), ("amd", 102), ("webgpu-default", 102), ("intel", 202), ("apple", 202), ("lavapipe", 4)],
+)
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_two_layers_of_256_units_have_few_dispatches_on_large_gpus(device: str, most: int, kind: str) -> None:
+    # Small GPUs read weights more slowly than they start dispatches.
+    caps = caps_of(device)
+    graph, _ = run_passes(Network(kind, steps=100, hidden=256).layer().layer().graph(), Target.of(caps))
+    plan = make_plan(graph, Target.of(caps))
+    check_plan(plan, caps, rendered=True)
+    assert len(plan.dispatches) == most
+    assert all(d.reason for d in plan.dispatches)
+    if most == 102:
+        # All waves are runs of one kernel.
+        assert len({d.spec for d in plan.dispatches}) == 2
+
+
+def test_the_reason_states_the_estimates() -> None:
+    graph, _ = run_passes(Network(steps=100, hidden=256).layer().layer().graph(), GPU)
+    (reason,) = {d.reason for d in make_plan(graph, GPU).dispatches if d.spec.template == "recurrent_stack"}
+    estimates = "about 785 us in 101 common dispatches, 1015 us one after the other"
+    assert reason == f"2 layers of 262144 recurrent weights, {estimates}"
+
+
+def test_a_wave_fills_more_cores_with_as_many_states_as_two_steps_need() -> None:
+    few, many = (
+        make_plan(run_passes(Network(steps=n, hidden=256).layer().layer().layer().graph(), GPU)[0], GPU) for n in (4, 12)
+    )
+    assert len(few.slots) == len(many.slots)
+    assert {d.grid for d in many.dispatches if d.spec.template == "recurrent_stack"} == {(48, 1, 1)}

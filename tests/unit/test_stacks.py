@@ -1,4 +1,4 @@
-"""Stacks of recurrent layers: which layers one node replaces, which stay apart and why, and how many dispatches that takes."""
+"""Stacks of recurrent layers: which layers one node replaces, and which stay apart and why."""
 
 from __future__ import annotations
 
@@ -276,39 +276,3 @@ def test_gradients_need_the_sequence_of_each_layer(trained: bool) -> None:
     gradients = builder.gradients(value, weights if trained else [x])
     builder.build({"y": value} | {f"gradient{i}": gradient for i, gradient in enumerate(gradients)})
     assert [node.op for node in planning.plans[0].graph.nodes if "lstm" in node.op] == ["lstm", "lstm"]
-
-
-# Plans ----------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("device", "most"),
-    [("nvidia", 102), ("amd", 102), ("webgpu-default", 102), ("intel", 202), ("apple", 202), ("lavapipe", 4)],
-)
-@pytest.mark.parametrize("kind", ["lstm", "gru"])
-def test_two_layers_of_256_units_have_few_dispatches_on_large_gpus(device: str, most: int, kind: str) -> None:
-    # Small GPUs read weights more slowly than they start dispatches.
-    caps = caps_of(device)
-    graph, _ = run_passes(Network(kind, steps=100, hidden=256).layer().layer().graph(), Target.of(caps))
-    plan = make_plan(graph, Target.of(caps))
-    check_plan(plan, caps, rendered=True)
-    assert len(plan.dispatches) == most
-    assert all(d.reason for d in plan.dispatches)
-    if most == 102:
-        # All waves are runs of one kernel.
-        assert len({d.spec for d in plan.dispatches}) == 2
-
-
-def test_the_reason_states_the_estimates() -> None:
-    graph, _ = run_passes(Network(steps=100, hidden=256).layer().layer().graph(), GPU)
-    (reason,) = {d.reason for d in make_plan(graph, GPU).dispatches if d.spec.template == "recurrent_stack"}
-    estimates = "about 785 us in 101 common dispatches, 1015 us one after the other"
-    assert reason == f"2 layers of 262144 recurrent weights, {estimates}"
-
-
-def test_a_wave_fills_more_cores_with_as_many_states_as_two_steps_need() -> None:
-    few, many = (
-        make_plan(run_passes(Network(steps=n, hidden=256).layer().layer().layer().graph(), GPU)[0], GPU) for n in (4, 12)
-    )
-    assert len(few.slots) == len(many.slots)
-    assert {d.grid for d in many.dispatches if d.spec.template == "recurrent_stack"} == {(48, 1, 1)}
