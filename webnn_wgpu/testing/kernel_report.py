@@ -39,7 +39,7 @@ class CheckedCase:
         adapter: the adapter, driver and backend, for people.
         distance: the largest distance of an element from the reference, in ULP or as a difference.
         faults: the faults, a sentence each.
-        notes: the omitted checks with their reasons, and the limits of the checks.
+        notes: the variations, the omitted checks with their reasons, and the limits of the checks.
         skipped: the reason why the case could not run, or "" if it ran.
     """
 

@@ -263,6 +263,8 @@ def _checked(
     sets. Surroundings are the same for all sets.
     """
     distance, notes, faults, farthest = 0.0, dict[str, None](), tuple[str, ...](), -1.0
+    if variations:
+        notes[f"each case also ran with {'; with '.join(map(_listed, variations))}"] = None
     for number, arrays in enumerate(drawn, 1):
         check = _Check(kernel, reference, arrays, updated, allowed)
         check.order(permute)
@@ -381,7 +383,8 @@ class _Check:
         if self._by_chance or self._by_order:
             # Such results may differ from run to run, also where nothing is read from outside.
             on = "chance" if self._by_chance else "the order of invocations"
-            self.notes[f"not looked for: what is read out of bounds or before it is written; results depend on {on}"] = None
+            reads = "reads out of bounds and of elements before they are written"
+            self.notes[f"not looked for: {reads}, because results depend on {on}; repair the race and check again"] = None
             return
         self._differ(first, elsewhere, "what lies outside of a buffer: read out of bounds")
         for name, array in self._wanted.items():
@@ -407,7 +410,11 @@ class _Check:
         """Hold the kernel with other constants against the reference."""
         found, damage = self._kernel.varied(changes).run(self._contents, self._sizes)
         self._take(damage)
-        self._compare(found, f", with {', '.join(f'{name}={value}' for name, value in changes.items())}")
+        self._compare(found, f", with {_listed(changes)} instead")
+
+
+def _listed(constants: Mapping[str, Number]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in constants.items())
 
 
 def _outputs(results: Any, kernel: KernelOnDevice, declared: Sequence[str]) -> list[Array]:
