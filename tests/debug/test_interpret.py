@@ -490,6 +490,36 @@ def test_expressions_at_a_stop() -> None:
     ]
 
 
+def test_a_wrong_expression_at_a_stop_names_the_expression_the_line_and_the_variables() -> None:
+    messages: list[str] = []
+
+    def look(stop: Stop) -> None:
+        for expression in ("half", "x[", "unknown(1)"):
+            with pytest.raises(wn.MLTypeError) as raised:
+                stop.evaluate(expression)
+            messages.append(str(raised.value))
+
+    debug.interpret(STEPS, [X, 64], grid=2, breakpoints=[6], invocation=(3, 0, 0), on_stop=look)
+    unknown, cut_off, function = messages
+    assert unknown.startswith(
+        "evaluate: the expression must be valid where the invocation stopped, at line 6; "
+        "got half: no variable, constant or parameter is called half; allowed: "
+    )
+    assert unknown.endswith("twice, workgroup variables and buffers")
+    assert "got x[: the interpreter cannot read this WGSL, the end of the source" in cut_off
+    assert "got unknown(1): the interpreter does not know this function" in function
+
+
+def test_the_prompt_goes_on_after_a_wrong_expression() -> None:
+    commands = iter(["p half", "p unknown(1)", "p id.x", "c"])
+    shown: list[str] = []
+    prompt = debug.Prompt(lambda: next(commands), shown.append)
+    debug.interpret(STEPS, [X, 64], grid=2, breakpoints=[6], invocation=(3, 0, 0), on_stop=prompt)
+    assert shown[1] == "half: no variable, constant or parameter is called half"
+    assert shown[2].startswith("unknown(1): the interpreter does not know this function")
+    assert shown[3] == "3"
+
+
 def test_the_prompt_shows_structures() -> None:
     source = (
         "struct Pair { a: u32, b: vec2<f32> }\n" + HEADER + "let pair = Pair(lane, vec2(x[0], 2.5));\ny[id.x] = pair.b.y;\n}"

@@ -7,9 +7,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..core.errors import MLTypeError
+from ..core.errors import MLTypeError, WebNNError
 from .wgsl.machine import Machine
 from .wgsl.syntax import SyntaxNode
+from .wgsl.values import Fault
 from .wgsl.wave import Triple
 
 
@@ -58,7 +59,18 @@ class Stop:
         Raises:
             MLTypeError: the text is no expression, or cannot be evaluated here.
         """
-        return self._machine.inspect(expression, self._lane)
+        try:
+            return self._machine.inspect(expression, self._lane)
+        except WebNNError as error:
+            # Faults are located in the expression, whose line is always 1, and their hints are about sources.
+            reason = str(error.__context__) if isinstance(error.__context__, Fault) else f"{error.rule}, {error.got}"
+            raise MLTypeError(
+                f"the expression must be valid where the invocation stopped, at line {self.line}",
+                operator="evaluate",
+                label=self.kernel,
+                got=f"{expression}: {reason}",
+                allowed=", ".join([*self.variables, "workgroup variables and buffers"]),
+            ) from error
 
     def step(self) -> None:
         """Stop at the next statement of the invocation, in any function."""
