@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from webnn_wgpu.testing import check_gradients
 
 if TYPE_CHECKING:
     import webnn_wgpu as wn
+    from webnn_wgpu.ir.graph import Graph
 
 CASES = 6
 MOST_SEEDS = 200
@@ -48,22 +50,37 @@ def check_cases(name: str, data_type: str, tolerance: float) -> None:
             array + 1e-3 * rng.standard_normal(array.shape).astype(array.dtype) if array.dtype.kind == "f" else array
             for array in (feeds[each] for each in graph.inputs)
         ]
-        with np.errstate(all="ignore"):
-            check_gradients(
-                lambda builder, *given, graph=graph: rebuilt(
-                    graph, builder, dict(zip(graph.inputs.values(), given, strict=True))
-                ),
-                moved,
-                together=True,
-                step=1e-6,
-                tolerance=tolerance,
-            )
+        try:
+            with np.errstate(all="ignore"):
+                check_gradients(
+                    lambda builder, *given, graph=graph: rebuilt(
+                        graph, builder, dict(zip(graph.inputs.values(), given, strict=True))
+                    ),
+                    moved,
+                    together=True,
+                    step=1e-6,
+                    tolerance=tolerance,
+                )
+        except AssertionError as error:
+            raise AssertionError(f"{error}; the drawn calls are {calls_of(graph)}") from error
         if found == CASES:
             return
     raise AssertionError(
         f"{found} cases of {name} in {MOST_SEEDS} graphs of {data_type}; an operator that takes a limited range belongs to "
         "LEFT_OUT in tests/gradients/drawn.py"
     )
+
+
+def calls_of(graph: Graph) -> str:
+    """Return the operators of a graph with their options."""
+    return ", ".join(
+        f"{node.op}({', '.join(f'{name}={value!r}' for name, value in node.attrs.items())})" for node in graph.nodes
+    )
+
+
+def test_a_failure_names_the_drawn_options() -> None:
+    drawn = next(filter(None, (differentiable_graph(f"case:elu:{seed}", ["elu"], (1, 1)) for seed in range(MOST_SEEDS))))
+    assert re.fullmatch(r"elu\(alpha=-?[\d.]+\)", calls_of(drawn[0]))
 
 
 @pytest.mark.parametrize("rank", range(len(DIMENSIONS) + 1))
