@@ -282,6 +282,20 @@ def test_a_kernel_of_the_programs_own(context: wn.MLContext, tmp_path: Path, ref
         assert programs.run([found.first.repro_path]).returncode == 1
 
 
+def test_of_several_outputs_the_worst_is_named(context: wn.MLContext, tmp_path: Path) -> None:
+    source = OWN.replace("@compute", "@group(0) @binding(2) var<storage, read_write> z: array<f32>;\n@compute").replace(
+        "{ y[id.x]", "{ z[id.x] = -x[id.x]; y[id.x]"
+    )
+    builder = wn.MLGraphBuilder(context)
+    x = builder.input("x", {"dataType": "float32", "shape": [64]})
+    kind: Any = {"output_shapes": [[64], [64]], "output_types": ["float32", "float32"], "workgroups": 1}
+    y, z = builder.wgsl_op(source, [x], **kind, reference=lambda x: (x * x, x), label="mine")
+    found = debug.diff(builder.build({"y": y, "z": z}), {"x": np.arange(64, dtype=np.float32)}, folder=tmp_path)
+    assert found.first is not None
+    assert (found.first.output, found.first.num_outputs, found.first.wrong) == (1, 2, 63)
+    assert str(found.first).startswith("mine (wgslOp), kernel mine, output 1, the worst of 2:\n63 of 64 elements")
+
+
 def test_against_a_context_and_another_graph(
     context: wn.MLContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, programs: Programs
 ) -> None:

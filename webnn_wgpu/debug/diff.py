@@ -285,5 +285,6 @@ def _entry(
         kernels=tuple(kernel.name for kernel in kernels),
         overridden=any(kernel.overridden for kernel in kernels),
         output=output,
+        num_outputs=len(compared),
         places=file_places(node.origins),
     )

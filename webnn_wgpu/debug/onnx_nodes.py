@@ -142,7 +142,15 @@ def _whole(source: onnx_ir.Model) -> onnx.ModelProto:
 def _entry(node: onnx.NodeProto, label: str, results: Sequence[Array], expected: Sequence[Array]) -> OperatorDiff:
     compared = [_compared(a, e, _allowed(e)) for a, e in zip(results, expected, strict=True)]
     output = max(range(len(compared)), key=lambda i: (compared[i].wrong > 0, compared[i].share))
-    return OperatorDiff(**vars(compared[output]), label=label, op=node.op_type, labels=(label,), kernels=(), output=output)
+    return OperatorDiff(
+        **vars(compared[output]),
+        label=label,
+        op=node.op_type,
+        labels=(label,),
+        kernels=(),
+        output=output,
+        num_outputs=len(compared),
+    )
 
 
 def _allowed(expected: Array) -> Array:

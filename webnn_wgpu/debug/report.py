@@ -26,7 +26,8 @@ class OperatorDiff(Comparison):
         labels: the operators of the source graph that it stands for, each once.
         kernels: names of the kernels that compute it, as `MLGraph.kernels` has them.
         overridden: whether an `override` replaces one of the kernels.
-        output: the number of the result with the largest error, which the figures describe.
+        output: the number of the result with the largest error, which the figures describe. The first result is 0.
+        num_outputs: the number of results.
         repro_path: a Python file that reproduces the error, for the first and for the worst wrong operator. Otherwise "".
         places: the lines of a graph file that the operators come from. Empty for other graphs.
     """
@@ -37,6 +38,7 @@ class OperatorDiff(Comparison):
     kernels: tuple[str, ...]
     overridden: bool = False
     output: int = 0
+    num_outputs: int = 1
     repro_path: str = ""
     places: tuple[str, ...] = ()
 
@@ -49,7 +51,8 @@ class OperatorDiff(Comparison):
     def _title(self) -> str:
         operators = f" of {', '.join(self.labels)}" if len(self.labels) > 1 else ""
         kernels = ", ".join(self.kernels) + (", overridden" if self.overridden else "")
-        return f"{self.label} ({self.op}){operators}, kernel {kernels}:" if kernels else f"{self.label} ({self.op}):"
+        title = f"{self.label} ({self.op}){operators}, kernel {kernels}" if kernels else f"{self.label} ({self.op})"
+        return f"{title}, output {self.output}, the worst of {self.num_outputs}:" if self.num_outputs > 1 else f"{title}:"
 
     def html(self) -> str:
         """Return the report as HTML, which notebooks show."""
