@@ -24,6 +24,9 @@ _STARTS = (
 )
 """Starts of files that are given by mistake in place of a model, their kinds, and the next steps."""
 
+_WGSL = ("@compute", "@group(", "var<storage")
+"""Words of compute shaders."""
+
 _TFLITE_AT, _TFLITE = 4, b"TFL3"
 
 MOST_TEXT = 1 << 28
@@ -53,6 +56,8 @@ def mistaken_for_model(data: bytes) -> tuple[str, str]:
 
     >>> mistaken_for_model(b"GIF89a")[0], mistaken_for_model(b"\x08\x07")[0]
     ('a GIF picture', '')
+    >>> mistaken_for_model(b"@group(0) @binding(0) var<storage> x: array<f32>;")[0]
+    'WGSL'
     """
     for start, what, hint in _STARTS:
         if data.startswith(start):
@@ -61,4 +66,6 @@ def mistaken_for_model(data: bytes) -> tuple[str, str]:
         return "a TFLite model", "The file's name must end in .tflite"
     text = data.decode("utf-8", "replace")
     is_text = bool(text) and all(c.isprintable() or c.isspace() for c in text[:-1]) and "\ufffd" not in text[:-1]
+    if is_text and any(word in text for word in _WGSL):
+        return "WGSL", "`webnn_wgpu.run_wgsl` runs a shader, and `webnn_wgpu.debug.interpret` finds its races"
     return ("a text", "") if is_text else ("", "")

@@ -79,7 +79,8 @@ class WgslOperators(OperatorMethods):
                 first input, and `T0`, `T1`, ... are those of each input. Those of 8-bit types are u32.
             inputs: operands of any data types and shapes.
             output_shapes: the output's shape, or a list of the outputs' shapes.
-            output_types: the output's data type, or a list of the outputs'.
+            output_types: the output's data type, or a list of the outputs'. A buffer of floats must have this type. A buffer of
+                `i32` or `u32` holds the bits of any type without a conversion: an int64 takes two words.
             workgroups: the number of workgroups: (x, y, z), (x, y) or x.
             constants: numbers or bools by name, which the source uses as constants, also as sizes of arrays and workgroups.
             reference: returns the results in numpy, as `reference(*arrays)`, for contexts without a device and for
