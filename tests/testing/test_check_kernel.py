@@ -489,6 +489,13 @@ def test_what_is_refused(on: list[wn.MLContext], reference: wn.MLContext) -> Non
         wn.OperationError, match=r"`SCALE` in .*\. `constants=\{'SCALE': \.\.\.\}` defines a constant\. Its source"
     ):
         check_kernel(SQUARE.replace("* x[id.x]", "* SCALE"), np.square, **given)
+    with pytest.raises(
+        wn.OperationError, match=r"Pass an int for a constant that is a size or an index: `N = 4\.0` is a float\. Its"
+    ):
+        check_kernel(SQUARE.replace("y[id.x] =", "y[id.x % N] ="), np.square, **{**given, "constants": {"SIZE": 4, "N": 4.0}})
+    with pytest.raises(wn.OperationError) as raised:
+        check_kernel(SQUARE.replace("* x[id.x]", "* wrong * N"), np.square, **{**given, "constants": {"SIZE": 4, "N": 4.0}})
+    assert "Pass an int" not in str(raised.value)
     with pytest.raises(wn.NotSupportedError, match="the context has no WebGPU device"):
         check_kernel(SQUARE, np.square, **{**given, "on": [reference]})
 

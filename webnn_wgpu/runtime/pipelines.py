@@ -112,7 +112,7 @@ class PipelineCache:
                 f"{_blamed(spec)} does not compile: {compiler_message(str(error), found)}",
                 label=label,
                 got="" if spec.source else str(spec),
-                hint=". ".join(filter(None, (_missing_constant(spec, str(error)), f"Its source is in {file}", made))),
+                hint=". ".join(filter(None, (_about_constants(spec, str(error)), f"Its source is in {file}", made))),
             ) from error
 
     def override(self, planned: PlannedDispatch, source: SourceMap) -> Pipeline:
@@ -209,10 +209,21 @@ def _blamed(spec: KernelSpec) -> str:
     return "the shader" if spec.source else f"shader of template {template_file(spec)}"
 
 
-def _missing_constant(spec: KernelSpec, error: str) -> str:
-    """Return a hint about a name in capitals that an application's own source uses and nothing defines."""
-    undefined = re.search(r"no definition in scope for identifier: `([A-Z][A-Z0-9_]*)`", error)
-    return f"`constants={{'{undefined[1]}': ...}}` defines a constant" if spec.source and undefined else ""
+def _about_constants(spec: KernelSpec, error: str) -> str:
+    """Return a hint about the constants of an application's own source, or "".
+
+    One is about a name in capitals that nothing defines. The other is about whole floats, such as the quotient of two sizes in
+    Python, where the compiler expects another type.
+    """
+    if not spec.source:
+        return ""
+    if undefined := re.search(r"no definition in scope for identifier: `([A-Z][A-Z0-9_]*)`", error):
+        return f"`constants={{'{undefined[1]}': ...}}` defines a constant"
+    whole: list[tuple[str, str]] = re.findall(r"\bconst (\w+) = (-?\d+\.0);", spec.source)
+    if not whole or not re.search(r"[Aa]bstract|concrete type|inconsistent type|expected to be|with index", error):
+        return ""
+    floats = ", ".join(f"`{name} = {number}`" for name, number in whole)
+    return f"Pass an int for a constant that is a size or an index: {floats} {'are floats' if len(whole) > 1 else 'is a float'}"
 
 
 def _keep_source(source: str, spec: KernelSpec, folder: Path) -> Path:
