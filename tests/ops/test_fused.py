@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from webnn_wgpu.runtime.device import Device
 
 INF, NAN = math.inf, math.nan
-UNFUSED = ("fuse_elementwise", "fuse_epilogues", "merge_identical_nodes")
+UNFUSED = ("fuse_elementwise", "fuse_epilogues", "merge_identical_nodes", "merge_results")
 SPECIALS = (0.0, -0.0, INF, -INF, NAN, 1e-30, 3e38, -3e38, 1.0, -1.0, 0.1, 1000.0, 2.5, -2.5, 65504.0, 6e-8)
 
 
@@ -145,6 +145,54 @@ def test_bias_and_activation_behind_a_product(device: Device) -> None:
     product = s.apply("add", s.apply("matmul", a, b), bias)
     graph = s.graph(s.apply("sub", s.apply("tanh", product), s.input(random_array(rng, "float32", (9, 20)))))
     same_as_unfused(device, graph, s.feeds)
+
+
+@pytest.mark.parametrize("data_type", ["float32", "float16"])
+@pytest.mark.parametrize("rows", [1, 9, 64])
+@pytest.mark.parametrize("columns", [19, 20, 64])
+def test_a_product_stores_an_activation_and_its_derivative(
+    profile_device: Device, data_type: str, rows: int, columns: int
+) -> None:
+    rng = np.random.default_rng(4)
+    s = Sketch()
+    a, b, bias = (s.input(random_array(rng, data_type, shape)) for shape in ((rows, 16), (16, columns), (columns,)))
+    x = s.apply("add", s.apply("matmul", a, b), bias)
+    same_as_unfused(profile_device, s.graph(*(s.apply(name, x) for name in ("gelu", "tanh"))), s.feeds)
+
+
+def test_results_of_products_in_parts_and_of_several_matrices(device: Device) -> None:
+    rng = np.random.default_rng(5)
+    for shapes in (((3, 8, 16), (3, 16, 8)), ((5, 4096), (4096, 12)), ((1, 2048), (2048, 8))):
+        s = Sketch()
+        x = s.apply("matmul", *(s.input(random_array(rng, "float32", shape)) for shape in shapes))
+        same_as_unfused(device, s.graph(s.apply("sigmoid", x), s.apply("abs", x)), s.feeds)
+
+
+@pytest.mark.parametrize("size", [7, 64, 1 << 16])
+def test_several_results_of_one_element_wise_kernel(profile_device: Device, size: int) -> None:
+    rng = np.random.default_rng(6)
+    s = Sketch()
+    mean, gradient, parameter = (s.input(random_array(rng, "float32", (size,))) for _ in range(3))
+    rate = s.input(np.float32(0.1))
+    moved = s.apply("add", s.apply("linear", s.apply("sub", gradient, mean), alpha=0.25), mean)
+    square = s.apply("mul", gradient, gradient)
+    updated = s.apply("sub", parameter, s.apply("mul", s.apply("div", moved, s.apply("exp", square)), rate))
+    same_as_unfused(profile_device, s.graph(moved, square, updated), s.feeds)
+
+
+@pytest.mark.parametrize("size", [64, 1 << 16])
+def test_several_results_replace_the_inputs_that_they_update(profile_device: Device, size: int) -> None:
+    rng = np.random.default_rng(7)
+    s = Sketch()
+    mean, gradient, parameter = (s.input(random_array(rng, "float32", (size,))) for _ in range(3))
+    moved = s.apply("add", s.apply("sub", gradient, mean), mean)
+    updated = s.apply("sub", parameter, s.apply("mul", moved, gradient))
+    names = list(s.feeds)
+    graph = replace(s.graph(moved, updated), aliases={"0": names[0], "1": names[2]})
+    target = profile_device.target
+    (dispatch,) = make_plan(run_passes(graph, target)[0], target).dispatches
+    assert [binding.access for binding in dispatch.spec.bindings] == ["read", "write", "write"]
+    assert_same(run_graph(profile_device, graph, s.feeds), interpret(graph, s.feeds))
 
 
 @settings(max_examples=20)

@@ -40,7 +40,7 @@ INEXACT = tuple(each.name for each in PASSES if not each.exact)
 
 _OTHERS = tuple(each.name for each in PASSES if each.name not in SIMPLIFYING)
 
-_FUSING = ("fuse_epilogues", "fuse_elementwise")
+_FUSING = ("fuse_epilogues", "fuse_elementwise", "merge_results")
 
 
 class MismatchError(AssertionError):

@@ -24,13 +24,28 @@ def test_attention_is_two_kernels_backward() -> None:
 
 
 @pytest.mark.parametrize("device", ["amd", "lavapipe"])
-def test_products_multiply_by_the_derivative_of_gelu(device: str) -> None:
+def test_products_store_gelu_and_its_derivative(device: str) -> None:
     _, step = plans(device, train.SGD())
     texts = [render(d.spec) for d in step.dispatches]
-    using = [d for d, text in zip(step.dispatches, texts, strict=True) if "gelu_slope(x" in text]
+    using = [d for d, text in zip(step.dispatches, texts, strict=True) if "= gelu_f32(" in text]
+    slopes = [d for d, text in zip(step.dispatches, texts, strict=True) if "= gelu_slope(" in text]
+    assert using == slopes
     assert len(using) == LAYERS
     assert {d.spec.template.partition(".")[0] for d in using} == {"matmul"}
     assert not any("erf_f32" in text for text in texts)
+
+
+@pytest.mark.parametrize("device", ["amd", "lavapipe"])
+@pytest.mark.parametrize("optimizer", [train.Adam(), train.AdamW(), train.SGD(momentum=0.9)])
+def test_one_kernel_updates_parameters_and_states(device: str, optimizer: train.Optimizer) -> None:
+    _, step = plans(device, optimizer)
+    *before, last = step.dispatches
+    arenas = {b.key for b in last.bindings if b.kind == "input"}
+    assert last.spec.template == "elementwise"
+    assert sum(b.access == "write" for b in last.spec.bindings) == 1 + len(optimizer.slots)
+    assert not any(
+        b.access == "write" and r.key in arenas for d in before for b, r in zip(d.spec.bindings, d.bindings, strict=True)
+    )
 
 
 def test_software_adapters_keep_the_weights_of_attention_for_its_gradient() -> None:

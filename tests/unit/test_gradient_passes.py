@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from webnn_wgpu.ops.column_sums import MOST_TENSORS
 from webnn_wgpu.passes import run_passes
 from webnn_wgpu.passes.fuse import fuse_elementwise, fuse_epilogues
 from webnn_wgpu.passes.residuals import add_to_gradients
+from webnn_wgpu.passes.results import merge_results
 from webnn_wgpu.passes.sums import merge_sums
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
@@ -192,6 +194,115 @@ def test_chains_that_others_need_or_that_products_end_with_stay() -> None:
         assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
 
 
+# Several results ------------------------------------------------------------------------------------------------------
+
+
+def test_a_product_stores_results_of_its_value_alone() -> None:
+    s = Sketch()
+    x = s.apply("add", s.apply("matmul", s.input(ROWS), s.input(SQUARE)), s.input(ROWS[0]))
+    first, second = (s.apply(name, x) for name in ("sin", "cos"))
+    graph = s.graph(first, s.apply("mul", s.apply("matmul", s.input(ROWS), s.input(SQUARE)), second))
+    after = verify(fuse_epilogues(graph, GPU))
+    assert bodies(after) == [["matmul", "add", "sin", "cos"], ["matmul", "mul"]]
+    assert [node.outputs for node in after.nodes] == [(first, second), tuple(graph.outputs.values())[1:]]
+    assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+
+
+def test_products_store_a_value_that_others_need() -> None:
+    def output(s: Sketch, x: int) -> Graph:
+        return s.graph(s.apply("sin", x), s.apply("cos", x), x)
+
+    def other_operand(s: Sketch, x: int) -> Graph:
+        return s.graph(s.apply("sin", x), s.apply("add", x, s.input(ROWS)))
+
+    def other_type(s: Sketch, x: int) -> Graph:
+        return s.graph(s.apply("sin", x), s.apply("isNaN", x))
+
+    def other_operator(s: Sketch, x: int) -> Graph:
+        return s.graph(s.apply("sin", x), s.apply("cos", x), s.apply("reduceSum", x))
+
+    for draw in (output, other_operand, other_type, other_operator):
+        s = Sketch()
+        graph = draw(s, s.apply("matmul", s.input(ROWS), s.input(SQUARE)))
+        after = verify(fuse_epilogues(graph, GPU))
+        assert bodies(after)[0] == ["matmul"], draw.__name__
+
+
+def test_convolutions_store_their_value() -> None:
+    s = Sketch()
+    image, weights = ROWS[:, :36].reshape(1, 96, 6, 6), ROWS[:16].reshape(16, 64, 1, 1)[:, :1].repeat(96, 1)
+    x = s.apply("conv2d", s.input(image), s.input(weights))
+    assert bodies(fuse_epilogues(s.graph(s.apply("sin", x), s.apply("cos", x)), GPU)) == [["conv2d"], ["sin"], ["cos"]]
+
+
+def updates(s: Sketch, states: int) -> Graph:
+    """Return the updates of some states by one gradient, and of a parameter by all of them."""
+    gradient, *held = (s.input(ROWS + i) for i in range(states + 1))
+    moved = [s.apply("add", s.apply("mul", gradient, state), state) for state in held]
+    parameter = s.input(ROWS)
+    for state in moved:
+        parameter = s.apply("sub", parameter, state)
+    return s.graph(*moved, parameter)
+
+
+def test_neighbors_that_read_the_same_are_one_kernel() -> None:
+    s = Sketch()
+    graph = updates(s, 2)
+    for target in (GPU, SOFTWARE):
+        after = verify(run_passes(graph, target)[0])
+        assert len(after.nodes) == len(make_plan(after, target).dispatches) == 1
+        assert after.nodes[0].outputs == tuple(graph.outputs.values())
+        assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+
+
+def test_kernels_have_no_more_buffers_than_every_device_binds() -> None:
+    s = Sketch()
+    graph = updates(s, 5)
+    apart = verify(run_passes(graph, GPU)[0])
+    assert 1 < len(apart.nodes) < 6
+    assert all(len(dispatch.spec.bindings) <= 8 for dispatch in make_plan(apart, GPU).dispatches)
+    # Results that replace inputs need no buffers of their own.
+    inputs, names = list(graph.inputs), list(graph.outputs)
+    whole = replace(graph, aliases=dict(zip(names, inputs[1:], strict=True)))
+    after = verify(run_passes(whole, GPU)[0])
+    assert len(after.nodes) == 1
+    (dispatch,) = make_plan(after, GPU).dispatches
+    assert [binding.access for binding in dispatch.spec.bindings] == ["read", *["write"] * 6]
+    assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+
+
+def test_inputs_that_a_later_kernel_reads_are_not_replaced() -> None:
+    s = Sketch()
+    graph = updates(s, 5)
+    inputs, names = list(graph.inputs), list(graph.outputs)
+    late = [s.apply("reduceSum", graph.inputs[name]) for name in inputs[1:3]]
+    read = replace(s.graph(*graph.outputs.values(), *late), aliases=dict(zip(names, inputs[1:], strict=True)))
+    after = verify(merge_results(fuse_elementwise(read, GPU), GPU))
+    assert len(after.nodes) > 3
+    assert all(len(dispatch.spec.bindings) <= 8 for dispatch in make_plan(after, GPU).dispatches)
+
+
+def test_other_neighbors_stay_apart() -> None:
+    def another_shape(s: Sketch, x: int) -> Graph:
+        return s.graph(s.apply("sin", x), s.apply("add", x, s.input(ROWS[None] + np.zeros((2, 1, 1), np.float32))))
+
+    def nothing_in_common(s: Sketch, x: int) -> Graph:
+        return s.graph(s.apply("sin", x), s.apply("cos", s.input(ROWS)))
+
+    def a_scalar_in_common(s: Sketch, x: int) -> Graph:
+        one = s.input(np.float32(1))
+        return s.graph(s.apply("add", x, one), s.apply("mul", s.input(ROWS), one))
+
+    def a_kernel_between(s: Sketch, x: int) -> Graph:
+        first = s.apply("sin", x)
+        return s.graph(first, s.apply("reduceSum", x), s.apply("cos", x))
+
+    for draw in (another_shape, nothing_in_common, a_scalar_in_common, a_kernel_between):
+        s = Sketch()
+        graph = draw(s, s.input(ROWS))
+        assert merge_results(graph, GPU) is graph, draw.__name__
+
+
 # Functions and kernels of gradients -----------------------------------------------------------------------------------
 
 
@@ -209,7 +320,7 @@ def test_the_gradient_of_gelu_is_a_product_with_its_derivative() -> None:
     graph = s.graph(gelu, s.apply("mul", s.input(ROWS), slope))
     for target in (GPU, SOFTWARE):
         after = verify(run_passes(graph, target)[0])
-        assert bodies(after) == [["gelu"], ["geluSlope", "mul"]]
+        assert bodies(after) == [["gelu", "geluSlope", "mul"]]
         for found, wanted in zip(interpret(after, s.feeds).values(), interpret(graph, s.feeds).values(), strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from webnn_wgpu.ir.graph import Array
 
-FUSING = ("fuse_epilogues", "fuse_transposes", "fuse_elementwise")
+FUSING = ("fuse_epilogues", "fuse_transposes", "fuse_elementwise", "merge_results")
 """Passes whose nodes the reference does not compute."""
 
 

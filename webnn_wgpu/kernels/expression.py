@@ -107,6 +107,7 @@ class Expression:
         type: WGSL type of the value.
         lib: files of `shaders/lib/math` that it calls.
         features: WebGPU features that the WGSL types of its arguments and steps need. float16 needs none, computed in f32.
+        others: further steps that are values, as (name, WGSL type), if it has several.
     """
 
     args: tuple[tuple[str, str], ...]
@@ -115,6 +116,12 @@ class Expression:
     type: str
     lib: tuple[str, ...]
     features: tuple[str, ...] = ()
+    others: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def results(self) -> tuple[tuple[str, str], ...]:
+        """All its values, as (name, WGSL type)."""
+        return ((self.result, self.type), *self.others)
 
     def __hash__(self) -> int:
         return self._hash
@@ -122,7 +129,7 @@ class Expression:
     @cached_property
     def _hash(self) -> int:
         # Planning looks kernels up many times, so the trees are hashed once.
-        return hash((self.args, self.steps, self.result, self.type))
+        return hash((self.args, self.steps, self.result, self.type, self.others))
 
     def __getstate__(self) -> dict[str, object]:
         # Another process hashes texts otherwise.
@@ -192,9 +199,11 @@ class ExpressionBuilder:
         self._types[name] = data_type
         return name
 
-    def finish(self, result: str) -> Expression:
-        """Return the expression that yields `result`. To be called once, before `uniforms` is read."""
-        steps = [replace(s, code=self._last(s.code) if s.name == result else self._inner(s)) for s in self._steps]
+    def finish(self, result: str, *others: str) -> Expression:
+        """Return the expression that yields `result`, and `others`. To be called once, before `uniforms` is read."""
+        read = {each.name for step in self._steps for each in step.code.walk() if isinstance(each, Symbol)}
+        last = {result, *others} - (read if others else set())
+        steps = [replace(s, code=self._last(s.code) if s.name in last else self._inner(s)) for s in self._steps]
         halves = any(_is_half(each) for step in steps for each in step.code.walk())
         elements = [ELEMENTS[data_type] for data_type in self._types.values()]
         if self._opaque:
@@ -206,6 +215,7 @@ class ExpressionBuilder:
             type=ELEMENTS[self._types[result]].value,
             lib=tuple(sorted([*self._lib, "round_float16"] if halves else self._lib)),
             features=tuple(sorted({e.feature for e in elements if e.feature and e.value == e.word})),
+            others=tuple((other, ELEMENTS[self._types[other]].value) for other in others),
         )
 
     def _inner(self, step: LetStatement) -> Term:

@@ -270,12 +270,14 @@ class Epilogue:
             the dimension `epilogue.axis` of the output. All other dimensions of a vector are absent or 1. If the operator
             sets `epilogue.vectors`, an operand may also hold such a vector for each matrix of the output.
         output: the value that the kernel stores instead of the node's own output.
+        others: the further values that the kernel stores, one for each of the expression's `others`.
     """
 
     expression: Expression
     uniforms: tuple[tuple[str, UniformType, int | float], ...]
     operands: tuple[int, ...]
     output: int
+    others: tuple[int, ...] = ()
 
 
 Infer = Callable[[OpCall], tuple[TensorType, ...]]

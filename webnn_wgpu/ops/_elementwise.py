@@ -38,10 +38,12 @@ def elementwise_call(
     output_type: TensorType,
     target: Target,
     reason: str = "",
+    others: Sequence[tuple[Operand, TensorType]] = (),
 ) -> list[KernelCall]:
     """Return the kernel calls that compute `expression` of `sources` for every element of the output.
 
-    There is one call, unless a source must first be repeated in memory (see `_spread`).
+    There is one call, unless a source must first be repeated in memory (see `_spread`). `others` are the results, of the shape
+    of the output, that the other values of the expression are.
     """
     shape = output_type.shape
     strides = [s.strides or broadcast_strides(s.type.shape, shape) for s in sources]
@@ -57,8 +59,12 @@ def elementwise_call(
         if read == "strided" and not whole_quads and padded_bytes(source.type.size_bytes) > limit:
             spread, call = _spread(i, source, strides[i], shape, target)
             rest = [*sources[:i], spread, *sources[i + 1 :]]
-            return [call, *elementwise_call(expression, expression_uniforms, rest, output, output_type, target, reason)]
-    types = [output_type, *(s.type for s, read in zip(sources, reads, strict=True) if read != "scalar")]
+            return [call, *elementwise_call(expression, expression_uniforms, rest, output, output_type, target, reason, others)]
+    types = [
+        output_type,
+        *(type_ for _, type_ in others),
+        *(s.type for s, read in zip(sources, reads, strict=True) if read != "scalar"),
+    ]
     octets = set(reads) <= {"same", "own", "scalar"} and reads_octets(types, target) and output_type.num_elements >= _MANY
     words = 4 if octets else 0
     fields: list[tuple[str, UniformType, int | float]] = []
@@ -83,8 +89,11 @@ def elementwise_call(
             fields.append((f"{name}_quads", "u32", source.type.num_elements // QUAD))
         elif read in ("quad", "repeat", "strided"):
             fields.extend((f"{name}_stride_{d}", "u32", n) for d, n in enumerate(own))
-    element = element_of(output_type.data_type, caps)
-    bindings.append(Binding(name="output", access="write", element=element, quad=True, words=words))
+    results = [*((f"output{i}", type_) for i, (_, type_) in enumerate(others, 1)), ("output", output_type)]
+    bindings += [
+        Binding(name=name, access="write", element=element_of(type_.data_type, caps), quad=True, words=words)
+        for name, type_ in results
+    ]
     fields += expression_uniforms
     launch, grid = quad_launch(output_type.num_elements // (2 if octets else 1), target)
     fields = [*launch, *fields]
@@ -98,11 +107,11 @@ def elementwise_call(
         whole_quads=whole_quads,
         octets=octets,
     )
-    operands = (*(s.value for s in sources), output)
+    operands = (*(s.value for s in sources), *(value for value, _ in others), output)
 
     def reach(first: int, end: int) -> list[Interval | None]:
         found = zip(sources, reads, merged, strict=True)
-        return [*(_touched(r, s.type, dims, own, first, end) for s, r, own in found), (first, end)]
+        return [*(_touched(r, s.type, dims, own, first, end) for s, r, own in found), *[(first, end)] * len(results)]
 
     work = None if octets else quad_work(output_type.num_elements, target, reach)
     return [

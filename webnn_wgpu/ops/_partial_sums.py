@@ -103,7 +103,7 @@ class PartialSums:
 
 def operands_fit(low: Lowering, other_bytes: Iterable[int]) -> bool:
     """Return whether all operands of a node and its epilogue fit a binding, and so do buffers of some other sizes."""
-    epilogue = [*low.epilogue.operands, low.epilogue.output] if low.epilogue else []
+    epilogue = [*low.epilogue.operands, low.epilogue.output, *low.epilogue.others] if low.epilogue else []
     values = [value for value in (*low.node.inputs, *low.node.outputs, *epilogue) if value is not None]
     sizes = [*other_bytes, *(low.graph.type(value).size_bytes for value in values)]
     return max(map(padded_bytes, sizes)) <= low.caps.limit("max-storage-buffer-binding-size")

@@ -131,7 +131,8 @@ def finish(
     reads: list[str] = []
     output = epilogue.output if epilogue else low.node.outputs[0]
     operands = epilogue.operands if epilogue else ()
-    float32 = {low.graph.type(value).data_type for value in (*operands, output)} == {"float32"}
+    others = epilogue.others if epilogue else ()
+    float32 = {low.graph.type(value).data_type for value in (*operands, output, *others)} == {"float32"}
     words = 4 if octets and (into or (part is None and float32)) else 0
     if epilogue:
         for i, value in enumerate(epilogue.operands):
@@ -150,6 +151,10 @@ def finish(
         kernel.features += epilogue.expression.features
     kernel.params |= {"expression": epilogue.expression if epilogue else None, "extra_reads": tuple(reads)}
     kernel.reads["output"] = "part" if part else "full"
+    for i, value in enumerate(others, 1):
+        kernel.reads[f"output{i}"] = "full"
+        element = low.graph.type(value).data_type
+        kernel.bind(Binding(name=f"output{i}", access="write", element=element, quad=whole, words=words), value)
     if into:
         kernel.bind(Binding(name="output", access="write", element="float32", quad=whole, words=words), into)
         return

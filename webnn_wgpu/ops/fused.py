@@ -2,8 +2,8 @@
 
 The body is a chain or tree of element-wise operators, behind at most one operator with an epilogue (matmul, gemm), the anchor.
 The body may also transpose the first operand of the anchor from channels first to channels last. The anchor may then read the
-operand before the transpose. The body's inputs are named by position ("0", "1", ...) and stand for the node's operands. The
-only output of the body is the output of the node.
+operand before the transpose. The body's inputs are named by position ("0", "1", ...) and stand for the node's operands. So are
+its outputs, which are those of the node: several if one kernel stores several results.
 """
 
 from __future__ import annotations
@@ -99,13 +99,15 @@ def _lower(low: Lowering) -> list[KernelCall]:
                 names[value] = builder.number(kind, number)
         inner = Lowering(node=node, graph=body, target=low.target, ops=low.ops, forced=low.forced)
         names[node.outputs[0]] = apply_node(builder, inner, [names[v] for v in node.operands])
-    expression = builder.finish(names[body.outputs["0"]])
-    output = low.node.outputs[0]
+    expression = builder.finish(*(names[body.outputs[str(i)]] for i in range(len(low.node.outputs))))
+    output, *others = low.node.outputs
     if anchor is None:
         sources = [Source(outer[v], body.type(v)) for v in read]
         reason = f"{len(chain)} element-wise operators in one kernel"
-        return elementwise_call(expression, builder.uniforms, sources, output, low.output(), low.target, reason)
-    epilogue = Epilogue(expression, tuple(builder.uniforms), tuple(outer[v] for v in read), output) if chain else None
+        further = [(value, low.graph.type(value)) for value in others]
+        return elementwise_call(expression, builder.uniforms, sources, output, low.output(), low.target, reason, further)
+    operands = tuple(outer[v] for v in read)
+    epilogue = Epilogue(expression, tuple(builder.uniforms), operands, output, tuple(others)) if chain else None
     # The anchor is lowered as if it stood in the outer graph, storing the node's output.
     whole = replace(low.graph, values=ChainMap(dict(body.values), cast("dict[int, Value]", low.graph.values)))
     lower = low.ops[anchor.op].lower

@@ -97,7 +97,7 @@ GEMM = OpDef(
     spec="#api-mlgraphbuilder-gemm",
     family=Family.PRODUCT,
     without=("elementwise", "movement", "layout"),
-    epilogue=TakesEpilogue(),
+    epilogue=TakesEpilogue(several=True),
     precision=Precision(weights=(1,)),
     cost=Cost(_operations),
     bounds=sums(_terms),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 from ..core.data_types import FLOATS
 from ..costs import Target
@@ -17,6 +18,9 @@ from ..ops.strided import TRANSPOSE
 
 MAX_INPUTS = 6
 """Most tensors a fused kernel binds to read: with the output they must fit the 8 storage buffers that WebGPU guarantees."""
+
+_FEWEST_RESULTS = 2
+"""Results that a kernel stores instead of the value that they are computed from. A single one is the value of a group."""
 
 _AT_ONCE = 4
 """The number of channels of a pixel that convolutions read at once, if channels come last in a multiple of it."""
@@ -68,6 +72,8 @@ def _fuse(
     """Grow a group of `most` nodes at most from every starting node along results that have a single reader.
 
     Then it takes in the chains that lead to its other operands alone, such as the derivative that a gradient is multiplied by.
+    If the readers of its result are operators of that alone, the kernel stores their results instead, such as an activation and
+    its derivative.
     """
     readers: dict[int, set[int]] = {}
     for i, node in enumerate(graph.nodes):
@@ -75,7 +81,7 @@ def _fuse(
             readers.setdefault(value, set()).add(i)
     outputs = set(graph.outputs.values())
     makers = {output: node for node in graph.nodes for output in node.outputs}
-    group_of: dict[int, list[Node]] = {}
+    group_of: dict[int, _Group] = {}
     position = {node.id: i for i, node in enumerate(graph.nodes)}
     for node in graph.nodes:
         if node.id in group_of or not starts(node):
@@ -100,8 +106,9 @@ def _fuse(
             longer = [*first, *rest]
             if len(longer) <= most and _all_fit(graph, longer[:1], longer[1:], fits):
                 group = longer
-        if len(group) > 1:
-            group_of.update({member.id: group for member in group})
+        found = _Group(group, _results(graph, readers, outputs, group, most))
+        if len(found.members) > 1 and not any(member.id in group_of for member in found.results):
+            group_of.update({member.id: found for member in found.members})
     if not group_of:
         return graph
     kept: list[Node] = []
@@ -109,11 +116,44 @@ def _fuse(
         group = group_of.get(node.id)
         if group is None:
             kept.append(node)
-        elif node is group[-1]:
+        elif node is group.nodes[-1]:
             # The group runs where its last member stood: by then everything it reads has been made.
-            members = sorted(group, key=lambda member: (not _is_anchor(member), position[member.id]))
-            kept.append(fused_node(graph, members))
+            members = sorted(group.nodes, key=lambda member: (not _is_anchor(member), position[member.id]))
+            kept.append(fused_node(graph, [*members, *group.results], results=group.results))
     return graph.with_nodes(tuple(kept))
+
+
+class _Group(NamedTuple):
+    """Nodes that one kernel computes.
+
+    Attributes:
+        nodes: nodes that lead to one value, the last of them at the end.
+        results: operators of that value alone, whose results the kernel stores. Without any, it stores the value.
+    """
+
+    nodes: list[Node]
+    results: list[Node]
+
+    @property
+    def members(self) -> list[Node]:
+        """All nodes."""
+        return [*self.nodes, *self.results]
+
+
+def _results(
+    graph: Graph, readers: Mapping[int, set[int]], outputs: Collection[int], group: Sequence[Node], most: int
+) -> list[Node]:
+    """Return the readers of a group's value if they are several element-wise operators of it alone, with results of its type.
+
+    The kernel then stores them, and nothing stores the value.
+    """
+    epilogue, value = OPS[group[0].op].epilogue, group[-1].outputs[0]
+    found = [graph.nodes[at] for at in sorted(readers.get(value, ()))]
+    if epilogue is None or not epilogue.several or len(found) < _FEWEST_RESULTS or value in outputs:
+        return []
+    kind, fits = graph.type(value), len(group) + len(found) <= most
+    alone = all(OPS[f.op].elementwise and f.operands == (value,) and graph.type(f.outputs[0]) == kind for f in found)
+    return found if alone and fits and len(reads_of(group)) + len(found) <= MAX_INPUTS + 1 else []
 
 
 def _followers(graph: Graph, readers: Mapping[int, set[int]], outputs: Collection[int], value: int, most: int) -> list[Node]:
@@ -218,25 +258,35 @@ def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
     return True
 
 
-def fused_node(graph: Graph, group: Sequence[Node], inner: Mapping[int, Value] = MappingProxyType({})) -> Node:
-    """Return the fused node of a group. `inner` are values of an earlier group, which the graph no longer has."""
+def fused_node(
+    graph: Graph, group: Sequence[Node], inner: Mapping[int, Value] = MappingProxyType({}), results: Sequence[Node] = ()
+) -> Node:
+    """Return the fused node of a group.
+
+    Args:
+        graph: the graph.
+        group: the nodes in order.
+        inner: the values of an earlier group, which the graph no longer has.
+        results: the nodes whose results the node has, if it is not the last alone.
+    """
     reads = reads_of(group)
     numbers = dict.fromkeys(v for node in group for v in (*node.operands, *node.outputs))
     values = {v: inner[v] if v in inner else graph.values[v] for v in numbers}
-    last = group[-1]
+    results = results or group[-1:]
+    outputs = tuple(node.outputs[0] for node in results)
     body = Graph(
         values=values,
         inputs={str(i): v for i, v in enumerate(reads)},
         constants={},
         nodes=tuple(group),
-        outputs={"0": last.outputs[0]},
+        outputs={str(i): value for i, value in enumerate(outputs)},
     )
     return Node(
-        id=last.id,
+        id=results[0].id,
         op=FUSED.name,
         inputs=tuple(reads),
-        outputs=last.outputs,
+        outputs=outputs,
         attrs=MappingProxyType({"body": body}),
-        label=next((node.label for node in group if node.label), ""),
+        label=next((node.label for node in group if node.label and node not in results[1:]), ""),
         origins=tuple(origin for node in group for origin in node.origins),
     )

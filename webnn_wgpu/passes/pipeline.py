@@ -22,6 +22,7 @@ from .movement import merge_movement
 from .narrow_weights import keep_weights_narrow
 from .products import merge_products
 from .residuals import add_to_gradients
+from .results import merge_results
 from .rules import Rule
 from .scalars import repeat_scalars
 from .stacks import stack_recurrent_layers
@@ -260,6 +261,12 @@ PASSES = (
         name="repeat_scalars",
         run=repeat_scalars,
         reason="operators on single elements run in the kernels that read their results, and need none of their own",
+        by_cost=True,
+    ),
+    Pass(
+        name="merge_results",
+        run=merge_results,
+        reason="one kernel updates parameters and the states of an optimizer, and reads each of their tensors once",
         by_cost=True,
     ),
     Pass(

@@ -52,7 +52,7 @@ def _joined(graph: Graph, producer: Node, consumer: Node, costs: PassCosts) -> N
     read_before = any(value in producer.outputs for node in front for value in node.operands)
     if not chain or read_before or any(OPS[step.op].elementwise is None for step in chain):
         return None
-    if graph.type(consumer.outputs[0]).num_elements == 1:
+    if graph.type(consumer.outputs[0]).num_elements == 1 or len(consumer.outputs) > 1:
         return None
     group = [*front, *members_of(producer, OPS).chain, *chain]
     if len(group) > costs.most_fused_steps or len(reads_of(group)) > MAX_INPUTS:

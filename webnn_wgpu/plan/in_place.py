@@ -64,8 +64,12 @@ def replace_operands(
     return changed, replaced
 
 
-def operand_that_result_replaces(call: KernelCall, result: int, operand: int) -> tuple[str, int] | None:
-    """Return the template parameter and the number by which a call reads an operand where it stores a result, or None.
+_RESULT = "output"
+"""The name of the binding of a kernel's result. Further results have numbers behind it."""
+
+
+def operand_that_result_replaces(call: KernelCall, result: int, operand: int) -> tuple[str, int, str] | None:
+    """Return how a call reads an operand where it stores a result, or None: template parameter, number, the result's binding.
 
     Args:
         call: the call.
@@ -74,20 +78,21 @@ def operand_that_result_replaces(call: KernelCall, result: int, operand: int) ->
     """
     params = dict[str, Any](call.spec.params)
     bound = {b.name: (b, o) for b, o in zip(call.spec.bindings, call.operands, strict=True)}
-    if "output" not in bound or bound["output"][1] != result or list(call.operands).count(operand) != 1:
+    own = next((name for name, (b, o) in bound.items() if o == result and b.access == "write"), "")
+    if not own.startswith(_RESULT) or list(call.operands).count(operand) != 1:
         return None
     for param, name in _READS.items():
         for number, read in enumerate(params.get(param, ())):
-            binding, own = bound.get(f"{name}{number}", (None, None))
-            same = binding is not None and replace(binding, name="output", access="write") == bound["output"][0]
-            if own == operand and same and read in ("full", "same"):
-                return param, number
+            binding, given = bound.get(f"{name}{number}", (None, None))
+            same = binding is not None and replace(binding, name=own, access="write") == bound[own][0]
+            if given == operand and same and read in (("full", "same") if own == _RESULT else ("same",)):
+                return param, number, own
     return None
 
 
-def written_over(call: KernelCall, param: str, number: int) -> KernelCall:
-    """Return a call that reads one operand from the memory of its result, as `operand_that_result_replaces` names it."""
-    return _in_place(call, param, number, True)
+def written_over(call: KernelCall, param: str, number: int, result: str) -> KernelCall:
+    """Return a call that reads one operand from the memory of a result, as `operand_that_result_replaces` names it."""
+    return _in_place(call, param, number, True, result)
 
 
 def _adds(call: KernelCall) -> bool:
@@ -104,8 +109,8 @@ def _pair(
 ) -> tuple[int, int] | None:
     """Return the result of a call and the operand bound by a name, if the one could be stored as the other is."""
     bound = {b.name: (b, o) for b, o in zip(call.spec.bindings, call.operands, strict=True)}
-    (binding, operand), (output, result) = bound[name], bound["output"]
-    if not isinstance(operand, int) or not isinstance(result, int) or replace(binding, name="output", access="write") != output:
+    (binding, operand), (output, result) = bound[name], bound[_RESULT]
+    if not isinstance(operand, int) or not isinstance(result, int) or replace(binding, name=_RESULT, access="write") != output:
         return None
     if is_piece(operand):
         # Parts of a concatenation are as large as pieces of a value, but may have another order.
@@ -141,11 +146,11 @@ def _times_bound(call: KernelCall, value: int, root: Callable[[int], int]) -> in
     return sum(root(value_of(operand)) == value for operand in call.operands)
 
 
-def _in_place(call: KernelCall, param: str, number: int, replaces: bool) -> KernelCall:
-    """Return a call without a binding for one operand, which the kernel reads from the memory of the result."""
+def _in_place(call: KernelCall, param: str, number: int, replaces: bool, result: str = _RESULT) -> KernelCall:
+    """Return a call without a binding for one operand, which the kernel reads from the memory of a result."""
     spec, params = call.spec, dict[str, Any](call.spec.params)
     reads: list[str] = list(params[param])
-    reads[number] = _OWN[reads[number]]
+    reads[number] = _OWN[reads[number]] + result.removeprefix(_RESULT)
     params[param] = tuple(reads)
     name = f"{_READS[param]}{number}"
     kept = [(b, o) for b, o in zip(spec.bindings, call.operands, strict=True) if b.name != name]
@@ -153,6 +158,6 @@ def _in_place(call: KernelCall, param: str, number: int, replaces: bool) -> Kern
         call,
         spec=replace(spec, params=tuple(params.items()), bindings=tuple(b for b, _ in kept)),
         operands=tuple(o for _, o in kept),
-        reason="; ".join(filter(None, (call.reason, "replaces an operand" if replaces else ""))),
+        reason="; ".join(dict.fromkeys(filter(None, (*call.reason.split("; "), "replaces an operand" if replaces else "")))),
         replaces=replaces,
     )

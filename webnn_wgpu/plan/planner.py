@@ -89,8 +89,8 @@ class _Planner:
             if op.lower is None or node.outputs[0] in pieces:
                 self.home |= dict.fromkeys(node.outputs, node.operands[0])
                 continue
-            source = updated.get(node.outputs[0])
-            in_place = source is not None and op.movement is not None and op.movement.updates
+            sources = {output: updated[output] for output in node.outputs if output in updated}
+            in_place = bool(sources) and op.movement is not None and op.movement.updates
             part = self.parts.get(node.outputs[0])
             placed = frozenset(
                 i
@@ -114,8 +114,8 @@ class _Planner:
             calls = op.lower(low)
             named: dict[str, int] = {}
             divided = [self._divided(self._with_memory(call, named)) for call in calls]
-            if source is not None:
-                divided = self._over_source(divided, node.outputs[0], source, in_place=in_place)
+            for output, source in sources.items():
+                divided = self._over_source(divided, output, source, in_place=in_place)
             for i, parts in enumerate(divided):
                 suffix = f".{i}" if len(calls) > 1 else ""
                 self.calls += ((part, node, node_label(node) + suffix) for part in parts)

@@ -95,6 +95,8 @@ def _adding(call: KernelCall) -> KernelCall | None:
     if spec.template != "matmul.subgroup" or any(b.element != "float32" or b.window for b in spec.bindings):
         return None
     expression: Expression = params["expression"] or Expression(args=_ARGS, steps=(), result="x0", type="f32", lib=())
+    if expression.others:
+        return None
     reads: tuple[str, ...] = params["extra_reads"]
     values: dict[_Field, int | float] = dict(zip(spec.uniforms, call.uniforms, strict=True))
     values.pop(_HIDDEN, None)

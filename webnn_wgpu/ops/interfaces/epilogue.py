@@ -23,7 +23,9 @@ class TakesEpilogue:
     Attributes:
         axis: returns the dimension of the output, counted from its end (-1), along which an epilogue may read a vector.
         vectors: returns whether an epilogue may also read a vector for each matrix of the output: [..., 1, columns].
+        several: whether an epilogue may have several results, of which `Lowering.part` holds none.
     """
 
     axis: Callable[[Attrs], int] = _last
     vectors: Callable[[Graph, Node], bool] = _no_vectors
+    several: bool = False
