@@ -104,7 +104,7 @@ def normalization_call(
             low,
             view,
             variant,
-            shape,
+            shape if again else shape.in_octets(low, view, resources),
             resources,
             fields,
             parameters=parameters,

@@ -31,7 +31,7 @@ from ..kernels.spec import (
 )
 from ..kernels.windows import strided_span
 from ._def import Lowering
-from ._quads import in_wide_words
+from ._quads import OCTET, in_wide_words, reads_octets
 from ._shapes import merge_dimensions, strides_of
 from ._strided_copy import strided_call
 
@@ -86,12 +86,20 @@ class Axis:
     @property
     def in_quads(self) -> bool:
         """Whether four consecutive, aligned positions are always four consecutive, aligned elements."""
-        return self.strides[-1] == 1 and self.dims[-1] % QUAD == 0 and all(s % QUAD == 0 for s in self.strides[:-1])
+        return self.in_runs(QUAD)
+
+    def in_runs(self, length: int) -> bool:
+        """Return whether so many consecutive, aligned positions are always consecutive, aligned elements."""
+        return self.strides[-1] == 1 and self.dims[-1] % length == 0 and all(s % length == 0 for s in self.strides[:-1])
 
     @property
     def parameter_in_quads(self) -> bool:
         """Whether the same holds for the parameter's elements."""
-        return self.parameter_strides[-1] == 1 and all(s % QUAD == 0 for s in self.parameter_strides[:-1])
+        return self.parameter_in_runs(QUAD)
+
+    def parameter_in_runs(self, length: int) -> bool:
+        """Return whether so many positions are always consecutive, aligned elements of the parameter."""
+        return self.parameter_strides[-1] == 1 and all(s % length == 0 for s in self.parameter_strides[:-1])
 
     def by_quads(self) -> Axis:
         """Return the axis that counts quads of elements instead of elements."""
@@ -200,6 +208,7 @@ class RowShape:
         kept_rank, reduced_rank: the number of dimensions that address a row, and an item of it.
         held: the number of items that each invocation keeps in registers. 0 means that it reads them again for every pass.
         ragged: whether the last of the held items is beyond the row's end for some lanes.
+        octets: whether each invocation holds pairs of neighboring quads, which the kernel reads and stores at once.
     """
 
     lanes: int
@@ -208,11 +217,28 @@ class RowShape:
     reduced_rank: int = 1
     held: int = 0
     ragged: bool = False
+    octets: bool = False
 
     def holding(self, items: int) -> RowShape:
         """Return the shape with the rows' items held in registers, if they are few enough."""
         held = -(-items // self.lanes)
         return replace(self, held=held, ragged=items % self.lanes != 0) if held <= MOST_HELD else self
+
+
+    def in_octets(self, low: Lowering, view: RowView, resources: Sequence[tuple[Binding, int]]) -> RowShape:
+        """Return the shape for pairs of quads, if rows and the parameters of items consist of these and are held in registers.
+
+        Args:
+            low: the node.
+            view: the rows.
+            resources: the bindings with their values.
+        """
+        bound = {binding.name: low.graph.type(value) for binding, value in resources if _in_octets(binding)}
+        runs = view.reduced.in_runs(OCTET) and all(s % OCTET == 0 for s in view.kept.strides)
+        if not _OF_ITEMS.isdisjoint(bound):
+            runs = runs and view.reduced.parameter_in_runs(OCTET)
+        held = self.quads and self.lanes > 1 and self.held > 0 and self.held % 2 == 0 and not self.ragged
+        return replace(self, octets=held and runs and reads_octets(bound.values(), low.target))
 
 
 @dataclass(frozen=True)
@@ -358,6 +384,15 @@ def side_by_side(view: RowView, value: Operand, element: str, target: Target, ke
 _OF_ROWS: tuple[str, ...] = ("input", "gradient", "output", "products", "weights")
 """The bindings of kernels of rows that have the rows' elements."""
 
+_OF_ITEMS = frozenset({"scale", "bias"})
+"""The bindings of parameters, which kernels read in quads if the items of a row own them."""
+
+
+def _in_octets(binding: Binding) -> bool:
+    """Return whether kernels read or store a binding in pairs of quads, if they do so at all."""
+    return binding.quad and (binding.name in _OF_ROWS or binding.name in _OF_ITEMS or binding.name == "addend")
+
+
 
 def row_call(
     template: KernelTemplate,
@@ -388,6 +423,8 @@ def row_call(
     items = view.items(shape.quads)
     iterations = 0 if shape.held else passes * (items.size // shape.lanes * 34 // 32 + 2)
     launch, grid = row_launch(shape, view.kept.size, low.target, iterations=iterations)
+    if shape.octets:
+        resources = [(replace(binding, words=4) if _in_octets(binding) else binding, value) for binding, value in resources]
     fields = [*launch, ("items", "u32", items.size), *view.kept.fields("kept"), *items.fields("reduced"), *fields]
     spec = template.spec(
         in_wide_words((binding for binding, _ in resources), low.target),
@@ -404,7 +441,8 @@ def row_call(
             of_rows["output"] = first, end
         return [of_rows.get(binding.name) for binding, _ in resources]
 
-    work = row_work(shape, view.kept.size, low.target, reach, iterations=iterations)
+    # Pairs of quads are read where all operands fit a binding: parts of larger ones may be bound in other words.
+    work = None if shape.octets else row_work(shape, view.kept.size, low.target, reach, iterations=iterations)
     return KernelCall(
         spec=spec,
         operands=tuple(v for _, v in resources),

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand
+from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._def import Lowering, OpCall, OpDef
 from ._def import Operand as OperandDef
 from ._reduction import VARIANTS, Field, RowView, choose_variant, row_call, view_rows
@@ -58,11 +58,12 @@ def _lower(low: Lowering) -> list[KernelCall]:
     if items.size <= _MOST_HELD * shape.lanes:
         shape = shape.holding(items.size)
     fields: list[Field] = []
-    resources: list[tuple[Binding, Operand]] = [(Binding(name="input", access="read", quad=quads), low.value(0))]
+    resources: list[tuple[Binding, int]] = [(Binding(name="input", access="read", quad=quads), low.value(0))]
     if low.has(1):
         fields = [*view.kept.parameter_fields("kept"), *items.parameter_fields("reduced")]
         resources.append((Binding(name="seen", access="read", element="uint8", quad=quads), low.value(1)))
     resources.append((Binding(name="output", access="write", quad=quads), low.node.outputs[0]))
+    shape = shape.in_octets(low, view, resources)
     return [row_call(_TEMPLATE, low, view, variant, shape, resources, fields, passes=_PASSES)]
 
 

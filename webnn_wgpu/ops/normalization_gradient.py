@@ -12,7 +12,7 @@ from ..core.data_types import FLOATS, cast_number
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.expression import formula
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand
+from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef
 from ._def import Operand as OperandDef
@@ -90,7 +90,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     fields.append(("epsilon", "f32", float(cast_number(attrs["epsilon"], x.data_type))))
     if parameters:
         fields += items.parameter_fields("reduced") if of_items else view.kept.parameter_fields("kept")
-    resources: list[tuple[Binding, Operand]] = [
+    resources: list[tuple[Binding, int]] = [
         (Binding(name="input", access="read", element=x.data_type, quad=quads), low.value(1)),
         (Binding(name="gradient", access="read", element=x.data_type, quad=quads), low.value(0)),
     ]
@@ -107,7 +107,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
             low,
             view,
             variant,
-            shape,
+            shape.in_octets(low, view, resources),
             resources,
             fields,
             passes=_PASSES,

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand
+from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef
 from ._def import Operand as OperandDef
@@ -51,11 +51,12 @@ def _lower(low: Lowering) -> list[KernelCall]:
     if items.size <= _MOST_HELD * shape.lanes:
         shape = shape.holding(items.size)
     fields: list[Field] = [("scale", "f32", low.attrs["scale"])]
-    resources: list[tuple[Binding, Operand]] = [
+    resources: list[tuple[Binding, int]] = [
         (Binding(name="input", access="read", quad=quads), low.value(0)),
         (Binding(name="gradient", access="read", quad=quads), low.value(1)),
         (Binding(name="output", access="write", quad=quads), low.node.outputs[0]),
     ]
+    shape = shape.in_octets(low, view, resources)
     return [row_call(_TEMPLATE, low, view, variant, shape, resources, fields, passes=_PASSES)]
 
 
