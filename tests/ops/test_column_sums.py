@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from webnn_wgpu.runtime.device import Device
 
 NAME = "columnSums"
-SHAPES = (((1024, 128), [0]), ((3, 50, 64), [0, 1]), ((33, 8), [0]), ((2, 5, 7), [0]))
-"""Shapes and axes: columns of one workgroup and of several, sums of several blocks, and columns that are no quads."""
+SHAPES = (((1024, 128), [0]), ((3, 50, 64), [0, 1]), ((33, 8), [0]), ((2, 5, 7), [0]), ((100, 1040), [0]), ((2, 6, 72), [0, 1]))
+"""Shapes and axes: columns of one workgroup and of several, sums of several blocks, and columns that are no quads or pairs."""
 
 
-@pytest.mark.parametrize("profile", ["hardware", "default-limits"])
+@pytest.mark.parametrize("profile", ["full", "hardware", "default-limits"])
 @pytest.mark.parametrize("data_type", ["float32", "float16"])
 def test_sums_are_those_of_reductions(profile: str, data_type: str) -> None:
     device = open_profile(profile)

@@ -49,12 +49,20 @@ def sums(s: Sketch, count: int) -> list[int]:
 def test_sums_of_one_type_are_one_kernel(count: int, kernels: int) -> None:
     s = Sketch()
     graph = s.graph(*sums(s, count))
-    after = verify(merge_sums(graph, GPU))
-    assert len(after.nodes) == kernels
-    assert len(make_plan(after, GPU).dispatches) == kernels
-    assert all(len(node.outputs) <= MOST_TENSORS for node in after.nodes)
-    assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
-    assert merge_sums(graph, SOFTWARE) is graph
+    for target in (GPU, SOFTWARE):
+        after = verify(merge_sums(graph, target))
+        assert len(after.nodes) == kernels
+        assert len(make_plan(after, target).dispatches) == kernels
+        assert all(len(node.outputs) <= MOST_TENSORS for node in after.nodes)
+        assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+
+
+def test_software_adapters_sum_up_few_or_long_columns_alone() -> None:
+    for shape in ((96, 8), (97, 64), (96, 60), (1 << 14, 64)):
+        s = Sketch()
+        x = s.input(np.zeros(shape, np.float32))
+        graph = s.graph(*(s.apply("reduceSum", s.apply("mul", x, x), axes=[0]) for _ in range(2)))
+        assert merge_sums(graph, SOFTWARE) is graph, shape
 
 
 def test_a_sum_that_the_next_one_needs_is_apart() -> None:

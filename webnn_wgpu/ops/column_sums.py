@@ -18,7 +18,7 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._product_kernel import ProductKernel
-from ._quads import fits_binding
+from ._quads import OCTET, fits_binding, reads_octets
 from ._reduction import reduced_shape
 from ._reduction_bounds import SUM
 from ._reduction_functions import arithmetic
@@ -28,6 +28,14 @@ from .interfaces.family import Family
 from .reduce import ReduceTensor, reduce_calls
 
 _TEMPLATE = KernelTemplate("column_sums", ("lanes", "loads"))
+_OCTETS = KernelTemplate("column_sums.octets")
+"""The kernel whose invocations sum up eight columns each, and share none."""
+
+_INVOCATIONS = 64
+"""Invocations of a workgroup of that kernel."""
+
+_AT_ONCE = 4
+"""Items that it reads at once."""
 
 MOST_TENSORS = 4
 """Most tensors of a kernel: with their sums they take the 8 storage buffers that WebGPU guarantees."""
@@ -44,6 +52,22 @@ def shared_columns(type_: TensorType, axes: Sequence[int], target: Target) -> Sh
         return None
     shares = target.costs.rows.shared_columns(columns // QUAD, items)
     return shares if shares is not None and shares.parts == 1 else None
+
+
+def _in_octets(type_: TensorType, axes: Sequence[int], target: Target) -> bool:
+    """Return whether invocations sum up eight columns each of a tensor whose first dimensions are summed up."""
+    items = math.prod(type_.shape[: len(axes)])
+    columns = type_.num_elements // items
+    if tuple(axes) != tuple(range(len(axes))) or columns % OCTET or items % _AT_ONCE or not reads_octets([type_], target):
+        return False
+    # As sums of a single tensor: an invocation for neighboring columns, and no parts.
+    rows = target.costs.rows
+    return columns >= rows.many_rows and items >= rows.short_row and rows.parts(1, items, 1) <= 1
+
+
+def sums_together(type_: TensorType, axes: Sequence[int], target: Target) -> bool:
+    """Return whether a kernel sums up the first dimensions of several tensors of a type."""
+    return shared_columns(type_, axes, target) is not None or _in_octets(type_, axes, target)
 
 
 def _infer(call: OpCall) -> tuple[TensorType, ...]:
@@ -66,7 +90,20 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Tens
 def _lower(low: Lowering) -> list[KernelCall]:
     x, axes = low.input(), low.attrs["axes"]
     count, element = len(low.node.outputs), element_of(x.data_type, low.caps)
-    shares = shared_columns(x, axes, low.target)
+    items = math.prod(x.shape[: len(axes)])
+    columns = x.num_elements // items
+    reason = f"{counted(items, 'row')} of {counted(count, 'tensor')} of {columns} columns"
+    shares, kernel = shared_columns(x, axes, low.target), ProductKernel()
+    octets = shares is None and _in_octets(x, axes, low.target)
+    words = 4 if octets else 0
+    for i in range(count):
+        kernel.bind(Binding(name=f"input{i}", access="read", element=element, quad=True, words=words), low.value(i))
+    for i, output in enumerate(low.node.outputs):
+        kernel.bind(Binding(name=f"output{i}", access="write", element=element, quad=True, words=words), output)
+    if octets:
+        blocks = -(-columns // OCTET // _INVOCATIONS)
+        kernel.uniforms(items=items, octets=columns // OCTET, blocks=blocks, workgroups=count * blocks)
+        return [kernel.call(_OCTETS, grid_1d(count * blocks, low.caps), reason)]
     if shares is None:
         step = arithmetic("sum", "f32")
         calls: list[KernelCall] = []
@@ -74,16 +111,10 @@ def _lower(low: Lowering) -> list[KernelCall]:
             source, target = ReduceTensor(low.value(i), element, x.shape), ReduceTensor(output, element)
             calls += reduce_calls(low, step, source, axes, target, key=f"parts of {i}")
         return calls
-    kernel = ProductKernel(params={"lanes": shares.lanes, "loads": low.target.costs.rows.loads})
-    for i in range(count):
-        kernel.bind(Binding(name=f"input{i}", access="read", element=element, quad=True), low.value(i))
-    for i, output in enumerate(low.node.outputs):
-        kernel.bind(Binding(name=f"output{i}", access="write", element=element, quad=True), output)
-    items = math.prod(x.shape[: len(axes)])
-    quads = x.num_elements // items // QUAD
+    kernel.params |= {"lanes": shares.lanes, "loads": low.target.costs.rows.loads}
+    quads = columns // QUAD
     blocks = -(-quads * shares.lanes // SHARING_INVOCATIONS)
     kernel.uniforms(items=items, quads=quads, blocks=blocks, workgroups=count * blocks)
-    reason = f"{counted(items, 'row')} of {counted(count, 'tensor')} of {QUAD * quads} columns"
     return [kernel.call(_TEMPLATE, grid_1d(count * blocks, low.caps), reason)]
 
 
@@ -94,7 +125,7 @@ COLUMN_SUMS = OpDef(
     reference=_reference,
     lower=_lower,
     attrs=(Attr("axes", "uints"), Attr("keep_dimensions", "bool", False)),
-    templates=(_TEMPLATE,),
+    templates=(_TEMPLATE, _OCTETS),
     family=Family.REDUCTION,
     without=("elementwise", "epilogue", "movement", "layout", "precision", "gradient"),
     cost=per_element(1),

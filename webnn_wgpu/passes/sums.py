@@ -7,7 +7,7 @@ from types import MappingProxyType
 from ..core.data_types import FLOATS
 from ..costs import Target
 from ..ir.graph import Graph, Node
-from ..ops.column_sums import COLUMN_SUMS, MOST_TENSORS, shared_columns
+from ..ops.column_sums import COLUMN_SUMS, MOST_TENSORS, sums_together
 from ..ops.reduce import REDUCE_SUM
 
 _WITHIN = 16
@@ -41,7 +41,7 @@ def merge_sums(graph: Graph, target: Target) -> Graph:
 
 def _sums_columns(graph: Graph, node: Node, target: Target) -> bool:
     type_, axes = graph.type(node.operands[0]), node.attrs["axes"]
-    return bool(axes) and type_.data_type in FLOATS and shared_columns(type_, axes, target) is not None
+    return bool(axes) and type_.data_type in FLOATS and sums_together(type_, axes, target)
 
 
 def _merged(nodes: list[Node]) -> Node:
