@@ -224,7 +224,6 @@ class RowShape:
         held = -(-items // self.lanes)
         return replace(self, held=held, ragged=items % self.lanes != 0) if held <= MOST_HELD else self
 
-
     def in_octets(self, low: Lowering, view: RowView, resources: Sequence[tuple[Binding, int]]) -> RowShape:
         """Return the shape for pairs of quads, if rows and the parameters of items consist of these and are held in registers.
 
@@ -391,7 +390,6 @@ _OF_ITEMS = frozenset({"scale", "bias"})
 def _in_octets(binding: Binding) -> bool:
     """Return whether kernels read or store a binding in pairs of quads, if they do so at all."""
     return binding.quad and (binding.name in _OF_ROWS or binding.name in _OF_ITEMS or binding.name == "addend")
-
 
 
 def row_call(

@@ -9,16 +9,16 @@ from itertools import accumulate, groupby
 
 import numpy as np
 
-from ..core.caps import DEFAULT_LIMITS
 from ..core.mapped import release_pages
 from ..costs import PassCosts, Target
 from ..ir.graph import Array, Graph, Node
-from ..ops import OPS
 from ..ops.elementwise import ADD
 from ..ops.gemm import GEMM
 from ..ops.matmul import MATMUL
 from ..ops.strided import SLICE, SPLIT
 from ..ops.views import RESHAPE
+from .joined_products import add_joined, bindable, readable
+from .parameter_products import merge_consecutive
 from .rewriting import Rewriter, given, rewrite
 from .views import view_of
 
@@ -46,12 +46,17 @@ class _Product:
 
 
 def merge_products(graph: Graph, target: Target) -> Graph:
-    """Compute products of the same rows with constants of one shape as one product with consecutive results."""
+    """Compute products of the same rows as one product with consecutive results.
+
+    Their right factors are constants of one shape, or follow each other in memory, as parameters that are trained do.
+    """
     gone: set[int] = set()
     costs = target.costs.passes
 
     def merge(r: Rewriter, node: Node) -> bool:
-        return node.id in gone or _merge_siblings(r, node, gone, costs) or _part_columns(r, node, gone, costs)
+        if node.id in gone or _merge_siblings(r, node, gone, costs) or _part_columns(r, node, gone, costs):
+            return True
+        return merge_consecutive(r, node, gone, target)
 
     return rewrite(rewrite(graph, _keep_rows), merge)
 
@@ -86,11 +91,11 @@ def _merge_siblings(r: Rewriter, node: Node, gone: set[int], costs: PassCosts) -
         return False
     found = [product for reader in r.readers(first.a) if (product := _product(r, reader)) is not None]
     kind = (first.a, r.type(first.weights))
-    products = [p for p in found if (p.a, r.type(p.weights)) == kind and _readable(r, p.result)]
+    products = [p for p in found if (p.a, r.type(p.weights)) == kind and readable(r, p.result)]
     joined_bytes = len(products) * r.type(first.weights).size_bytes
     if len(products) < 2 or first not in products or joined_bytes > costs.most_joined_bytes:
         return False
-    if not _bindable(r, first, r.shape(first.weights)[1]):
+    if not bindable(r, first.a, r.shape(first.weights)[1]):
         return False
     weights = np.stack([r.constants[product.weights] for product in products])
     for product in products:
@@ -99,7 +104,7 @@ def _merge_siblings(r: Rewriter, node: Node, gone: set[int], costs: PassCosts) -
     vectors = [none if product.bias is None else r.constants[product.bias].reshape(-1) for product in products]
     nodes = [node for product in products for node in product.nodes]
     bias = np.stack(vectors) if any(product.bias is not None for product in products) else None
-    _add(r, first, weights, bias, nodes, [product.result for product in products])
+    _add_constants(r, first, weights, bias, nodes, [product.result for product in products])
     gone.update(node.id for node in nodes)
     return True
 
@@ -144,7 +149,7 @@ def _part_columns(r: Rewriter, node: Node, gone: set[int], costs: PassCosts) -> 
     groups: list[list[_ColumnPart]] = []
     for _, equal in groupby(sorted(parts, key=lambda part: part.columns[0]), lambda part: part.columns.size):
         group = list(equal)
-        joint = all(_readable(r, part.value) for part in group) and _bindable(r, product, group[0].columns.size)
+        joint = all(readable(r, part.value) for part in group) and bindable(r, product.a, group[0].columns.size)
         groups += [group] if joint else [[part] for part in group]
     copied = not all(part.whole for part in parts) and r.type(product.weights).size_bytes > costs.most_joined_bytes
     if copied or len(groups) > costs.most_products or sum(part.columns.size for part in parts) > columns:
@@ -197,7 +202,9 @@ def _add_parts(
     vector = None if bias is None else bias[columns]
     if count > 1:
         stacked = None if vector is None else vector.reshape(count, size)
-        _add(r, product, np.moveaxis(matrix.reshape(-1, count, size), 1, 0), stacked, sources, [part.value for part in parts])
+        _add_constants(
+            r, product, np.moveaxis(matrix.reshape(-1, count, size), 1, 0), stacked, sources, [part.value for part in parts]
+        )
         return
     value = r.add(MATMUL.name, (product.a, r.constant(matrix, product.weights)), {}, sources)
     if vector is not None:
@@ -221,39 +228,10 @@ def _product(r: Rewriter, node: Node) -> _Product | None:
     return _Product(a, weights, None, (node,))
 
 
-def _readable(r: Rewriter, value: int) -> bool:
-    """Return whether all consumers can read a value in place. Consumers that a product can fuse need the value alone."""
-    return _stays(r, value) and all(OPS[reader.op].elementwise is None for reader in r.readers(value))
-
-
-def _stays(r: Rewriter, value: int) -> bool:
-    """Return whether a value and its views have no other allocation: neither an output nor a part of a concatenation."""
-    readers = r.readers(value)
-    if not r.inner(value, len(readers)) or any(_joins(reader) for reader in readers):
-        return False
-    return all(_stays(r, view) for reader in readers if OPS[reader.op].view for view in reader.outputs)
-
-
-def _joins(node: Node) -> bool:
-    movement = OPS[node.op].movement
-    return movement is not None and movement.parts is not None
-
-
-def _bindable(r: Rewriter, product: _Product, columns: int) -> bool:
-    """Return whether each of the results, with that many columns, ends at an offset that every device permits."""
-    rows = math.prod(r.shape(product.a)[:-1])
-    return rows * columns * r.type(product.a).numpy.itemsize % DEFAULT_LIMITS["min-storage-buffer-offset-alignment"] == 0
-
-
-def _add(
+def _add_constants(
     r: Rewriter, product: _Product, weights: Array, bias: Array | None, sources: Sequence[Node], results: Sequence[int]
 ) -> None:
-    """Add the product of a product's rows with several matrices, and make its parts the results."""
-    count, K, N = weights.shape
-    a = r.reshaped(product.a, (1, math.prod(r.shape(product.a)[:-1]), K), sources)
-    value = r.add(MATMUL.name, (a, r.constant(weights, product.weights)), {}, sources)
-    if bias is not None:
-        value = r.add(ADD.name, (value, r.constant(bias.reshape(count, 1, N), product.weights)), {}, sources)
-    parts = r.add_all(SPLIT.name, (value,), {"axis": 0, "splits": (1,) * count}, sources)
-    for part, result in zip(parts, results, strict=True):
-        r.add(RESHAPE.name, (part,), {"new_shape": r.shape(result)}, sources, result)
+    """Add the product of a product's rows with several constant matrices, and make its parts the results."""
+    count, _, N = weights.shape
+    vectors = None if bias is None else r.constant(bias.reshape(count, 1, N), product.weights)
+    add_joined(r, product.a, r.constant(weights, product.weights), vectors, sources, results)
