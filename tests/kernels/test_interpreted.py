@@ -73,6 +73,7 @@ EXTENSIONS = (
     Call("x.normalization_gradient", "rows", [(3, 30), (3, 30), (30,), (3, 30)], {"axes": [1], "products": True}),
     Call("columnSums", "two", [(40, 64), (40, 64)], {"axes": [0]}),
     Call("attentionWeights", "rows", [(3, 5, 40), np.tri(5, 40, 20, dtype=np.uint8)]),
+    Call("attentionWeights", "positions", [(3, 5, 40)], {"diagonal": 20}),
     Call("weightsGradient", "rows", [(3, 5, 40), (3, 5, 40)], {"scale": 0.5}),
     Call("x.quantization_parameters", "few", [(3, 30)]),
     Call("x.quantization_parameters", "parts", [(5, 1000)]),

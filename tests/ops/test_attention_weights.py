@@ -46,6 +46,20 @@ def test_on_the_device_of_the_tests(device: Device) -> None:
         check_bounded(device, NAME, [random_array(rng, "float32", shape, 3), mask])
 
 
+@pytest.mark.parametrize("profile", ["full", "hardware", "default-limits"])
+@pytest.mark.parametrize("variant", ["plain", "workgroup", ""])
+@pytest.mark.parametrize("diagonal", [-3, 0, 2, 200])
+def test_what_is_seen_by_position(profile: str, variant: str, diagonal: int) -> None:
+    rng = np.random.default_rng(2)
+    for shape in ((2, 3, 5, 128), (6, 40), (2, 4, 2001), (3, 7, 1)):
+        scores = random_array(rng, "float32", shape, 3)
+        forced = {NAME: variant} if variant else None
+        (found,) = check_bounded(open_profile(profile), NAME, [scores, None], {"diagonal": diagonal}, forced=forced)
+        seen = np.tri(*shape[-2:], diagonal, dtype=np.uint8)
+        (wanted,) = check_bounded(open_profile(profile), NAME, [scores, seen], forced=forced)
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_scores_that_are_not_seen_have_no_influence(device: Device) -> None:
     scores = np.array([[1, np.nan, 2, np.inf], [3, 4, 5, 6]], np.float32)
     seen = np.array([[1, 0, 1, 0], [0, 0, 0, 0]], np.uint8)
@@ -56,4 +70,6 @@ def test_scores_that_are_not_seen_have_no_influence(device: Device) -> None:
 
 def test_refusals() -> None:
     x = typed("float32", 2, 4)
+    assert "must not both be given" in str(refusal(NAME, [x, typed("uint8", 2, 4)], {"diagonal": 0}))
+    assert "must be matrices" in str(refusal(NAME, [typed("float32", 4), None], {"diagonal": 0}))
     assert "seen must broadcast to scores" in str(refusal(NAME, [x, typed("uint8", 3, 4)], {}))

@@ -9,6 +9,7 @@ import numpy as np
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
+from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef
 from ._def import Operand as OperandDef
 from ._reduction import VARIANTS, Field, RowView, choose_variant, row_call, view_rows
@@ -19,7 +20,7 @@ from .interfaces.cost import per_element
 from .interfaces.family import Family
 from .softmax import SOFTMAX_OPERATIONS
 
-_TEMPLATE = KernelTemplate("attention_weights", ("variant", "rows"), VARIANTS)
+_TEMPLATE = KernelTemplate("attention_weights", ("variant", "rows", "diagonal"), VARIANTS)
 
 _MOST_HELD = 8
 """Items of the scores that an invocation keeps in registers."""
@@ -30,6 +31,10 @@ _PASSES = 3
 
 def _infer(call: OpCall) -> tuple[TensorType, ...]:
     scores, seen = call.input(0), call.inputs[1]
+    call.require(seen is None or call.attrs["diagonal"] is None, "seen and diagonal must not both be given", got=str(seen))
+    call.require(
+        call.attrs["diagonal"] is None or scores.rank > 1, "scores must be matrices, if there is a diagonal", got=str(scores)
+    )
     call.require(
         seen is None or unidirectional(seen.shape, scores.shape),
         "Incompatible shapes: seen must broadcast to scores",
@@ -41,6 +46,8 @@ def _infer(call: OpCall) -> tuple[TensorType, ...]:
 def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
     scores, seen = arrays
     assert scores is not None
+    if attrs["diagonal"] is not None:
+        seen = np.tri(*scores.shape[-2:], attrs["diagonal"], dtype=np.uint8)
     with np.errstate(all="ignore"):
         near = wide(scores) if seen is None else np.where(seen != 0, wide(scores), -np.inf)
         e = np.exp(near - near.max(axis=-1, keepdims=True))
@@ -62,9 +69,12 @@ def _lower(low: Lowering) -> list[KernelCall]:
     if low.has(1):
         fields = [*view.kept.parameter_fields("kept"), *items.parameter_fields("reduced")]
         resources.append((Binding(name="seen", access="read", element="uint8", quad=quads), low.value(1)))
+    diagonal: int | None = low.attrs["diagonal"]
+    if diagonal is not None:
+        fields += [("queries", "u32", x.shape[-2]), ("diagonal", "i32", diagonal)]
     resources.append((Binding(name="output", access="write", quad=quads), low.node.outputs[0]))
-    shape = shape.in_octets(low, view, resources)
-    return [row_call(_TEMPLATE, low, view, variant, shape, resources, fields, passes=_PASSES)]
+    shape, of_positions = shape.in_octets(low, view, resources), diagonal is not None
+    return [row_call(_TEMPLATE, low, view, variant, shape, resources, fields, passes=_PASSES, diagonal=of_positions)]
 
 
 def _seen_in_quads(view: RowView) -> bool:
@@ -89,6 +99,7 @@ ATTENTION_WEIGHTS = OpDef(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    attrs=(Attr("diagonal", "int", None),),
     templates=(_TEMPLATE,),
     family=Family.ATTENTION,
     without=("elementwise", "epilogue", "movement", "layout", "precision", "gradient"),
@@ -96,6 +107,8 @@ ATTENTION_WEIGHTS = OpDef(
     bounds=Bounds(allowed=_bounds),
     internal=True,
 )
-"""Softmax of scores that are seen."""
+"""Softmax of the scores that are seen: all, those where `seen` is not 0, or those whose column exceeds their row by at most
+`diagonal`.
+"""
 
 OPS = (ATTENTION_WEIGHTS,)

@@ -142,6 +142,9 @@ def _internal_weights(
 ) -> tuple[GradientTerm, GradientTerm]:
     """Return the results of `_weights`, by operators that only passes make. Weights past the diagonal are 0."""
     capped, scores, seen = _scores(call, q, k, mask, None, diagonal)
+    if diagonal is not None and mask is None and call.attrs["left"] is None:
+        # Positions alone tell what is seen.
+        return capped, scores.apply("attentionWeights", None, diagonal=diagonal)
     return capped, scores.apply("attentionWeights", seen)
 
 
