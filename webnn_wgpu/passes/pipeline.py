@@ -25,6 +25,7 @@ from .residuals import add_to_gradients
 from .results import merge_results
 from .rules import Rule
 from .scalars import repeat_scalars
+from .stacked_gradients import stack_gradients
 from .stacks import stack_recurrent_layers
 from .sums import merge_sums
 from .transposed_factors import read_transposed_factors
@@ -191,6 +192,12 @@ PASSES = (
         run=merge_products,
         reason="one product computes queries, keys and values from the same rows: fewer kernels, each with more work",
         exact=False,
+        by_cost=True,
+    ),
+    Pass(
+        name="stack_gradients",
+        run=stack_gradients,
+        reason="one product computes the gradients of parameters that follow each other, such as those of queries and keys",
         by_cost=True,
     ),
     Pass(

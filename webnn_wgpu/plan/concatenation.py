@@ -17,9 +17,13 @@ from ..ir.graph import Graph, Node
 from ..kernels.element import padded_bytes
 from ..ops import OPS
 from ..ops._def import Part
+from ..ops.attention_gradient import ATTENTION_GRADIENT
 from ..ops.column_sums import COLUMN_SUMS
 from ..ops.fused import members_of
 from ..ops.views import RESHAPE
+
+_WRITING_SEVERAL = (COLUMN_SUMS.name, ATTENTION_GRADIENT.name)
+"""Operators of several results whose kernels write all of their results and read none."""
 
 
 def parts_in_place(graph: Graph, caps: Caps) -> dict[int, Part]:
@@ -94,11 +98,11 @@ def _only_read(value: int, makers: Mapping[int, Node], times_read: Mapping[int, 
 def _writes_range(node: Node, output: int, makers: Mapping[int, Node], parts: Mapping[int, Part]) -> bool:
     """Return whether a node may write a result into a range of the output of a concatenation.
 
-    Of operators with several results, only sums have a kernel that writes all of them and reads none.
+    Of operators with several results, only sums and the gradients of attention have kernels that write them and read none.
     """
     op = OPS[node.op]
     moves = op.movement is not None and (op.movement.parts is not None or op.movement.runs is not None or op.movement.updates)
-    if op.opaque or moves or (len(node.outputs) > 1 and node.op != COLUMN_SUMS.name):
+    if op.opaque or moves or (len(node.outputs) > 1 and node.op not in _WRITING_SEVERAL):
         return False
     sources = {_source(value, makers) for value in node.operands}
     return not any(value in parts and parts[value].value == output for value in sources)
