@@ -173,7 +173,7 @@ def test_several_results_of_one_element_wise_kernel(profile_device: Device, size
     rng = np.random.default_rng(6)
     s = Sketch()
     mean, gradient, parameter = (s.input(random_array(rng, "float32", (size,))) for _ in range(3))
-    rate = s.input(np.float32(0.1))
+    rate = s.input(np.array(0.1, np.float32))
     moved = s.apply("add", s.apply("linear", s.apply("sub", gradient, mean), alpha=0.25), mean)
     square = s.apply("mul", gradient, gradient)
     updated = s.apply("sub", parameter, s.apply("mul", s.apply("div", moved, s.apply("exp", square)), rate))

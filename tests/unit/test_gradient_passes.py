@@ -298,7 +298,7 @@ def test_other_neighbors_stay_apart() -> None:
         return s.graph(s.apply("sin", x), s.apply("cos", s.input(ROWS)))
 
     def a_scalar_in_common(s: Sketch, x: int) -> Graph:
-        one = s.input(np.float32(1))
+        one = s.input(np.ones((), np.float32))
         return s.graph(s.apply("add", x, one), s.apply("mul", s.input(ROWS), one))
 
     def a_kernel_between(s: Sketch, x: int) -> Graph:

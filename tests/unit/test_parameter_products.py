@@ -17,6 +17,8 @@ from webnn_wgpu.passes.products import merge_products
 from webnn_wgpu.plan import make_plan
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from webnn_wgpu.ir.graph import Graph
 
 ROWS, K, N = 8, 12, 16
@@ -32,7 +34,7 @@ def part(s: Sketch, arena: int, start: int, *shape: int) -> int:
     return s.apply("reshape", s.apply("slice", arena, starts=[start], sizes=[int(np.prod(shape))]), new_shape=list(shape))
 
 
-def products(s: Sketch, a: int, places: list[int], vectors: list[int | None], *, n: int = N) -> list[int]:
+def products(s: Sketch, a: int, places: Sequence[int], vectors: Sequence[int | None], *, n: int = N) -> list[int]:
     """Return what reads products with the matrices at some places of an arena, plus the vectors at others."""
     arena = s.input(normal(1024, seed=5))
     parts = [

@@ -34,10 +34,10 @@ def made(s: Sketch, *shape: int, seed: int = 0) -> int:
     return s.apply("softmax", s.input(normal(*shape, seed=seed)), axis=len(shape) - 1)
 
 
-def product(s: Sketch, rows: int, of: int, **options: object) -> int:
+def product(s: Sketch, rows: int, of: int, alpha: float = 1.0) -> int:
     """Return the gradient of a parameter with one dimension."""
     flat = s.apply("reshape", of, new_shape=[M, N])
-    return s.apply("reshape", s.apply("gemm", rows, flat, **({"a_transpose": True} | options)), new_shape=[K * N])
+    return s.apply("reshape", s.apply("gemm", rows, flat, a_transpose=True, alpha=alpha), new_shape=[K * N])
 
 
 def joined(s: Sketch, *parts: int) -> int:

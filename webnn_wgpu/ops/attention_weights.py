@@ -47,7 +47,8 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Tens
     scores, seen = arrays
     assert scores is not None
     if attrs["diagonal"] is not None:
-        seen = np.tri(*scores.shape[-2:], attrs["diagonal"], dtype=np.uint8)
+        rows, columns = scores.shape[-2:]
+        seen = np.tri(rows, columns, attrs["diagonal"], dtype=np.uint8)
     with np.errstate(all="ignore"):
         near = wide(scores) if seen is None else np.where(seen != 0, wide(scores), -np.inf)
         e = np.exp(near - near.max(axis=-1, keepdims=True))
@@ -71,7 +72,8 @@ def _lower(low: Lowering) -> list[KernelCall]:
         resources.append((Binding(name="seen", access="read", element="uint8", quad=quads), low.value(1)))
     diagonal: int | None = low.attrs["diagonal"]
     if diagonal is not None:
-        fields += [("queries", "u32", x.shape[-2]), ("diagonal", "i32", diagonal)]
+        positions: list[Field] = [("queries", "u32", x.shape[-2]), ("diagonal", "i32", diagonal)]
+        fields += positions
     resources.append((Binding(name="output", access="write", quad=quads), low.node.outputs[0]))
     shape, of_positions = shape.in_octets(low, view, resources), diagonal is not None
     return [row_call(_TEMPLATE, low, view, variant, shape, resources, fields, passes=_PASSES, diagonal=of_positions)]
@@ -107,8 +109,6 @@ ATTENTION_WEIGHTS = OpDef(
     bounds=Bounds(allowed=_bounds),
     internal=True,
 )
-"""Softmax of the scores that are seen: all, those where `seen` is not 0, or those whose column exceeds their row by at most
-`diagonal`.
-"""
+"""Softmax of the scores that are seen: where `seen` is not 0, or up to the diagonal. Without either, all are."""
 
 OPS = (ATTENTION_WEIGHTS,)

@@ -61,12 +61,12 @@ class _RunProduct:
         return self.nodes[-1].outputs[0]
 
     def next(self) -> tuple[object, ...]:
-        """Return what a product has whose factor and vector follow those of this one."""
+        """Return the key of a product whose factor and vector follow those of this one."""
         K, N = self.shape
         return self.a, self.shape, self.weights.after(K * N), self.bias.after(N) if self.bias else None
 
-    def place(self) -> tuple[object, ...]:
-        """Return the same of this product."""
+    def key(self) -> tuple[object, ...]:
+        """Return the rows, the shape of the factor, and the places of factor and vector."""
         return self.a, self.shape, self.weights, self.bias
 
 
@@ -75,9 +75,9 @@ def merge_consecutive(r: Rewriter, node: Node, gone: set[int], target: Target) -
     first = _run_product(r, node)
     if first is None:
         return False
-    found = {p.place(): p for reader in r.readers(first.a) if (p := _run_product(r, reader)) and readable(r, p.result)}
+    found = {p.key(): p for reader in r.readers(first.a) if (p := _run_product(r, reader)) and readable(r, p.result)}
     ends = {p.next() for p in found.values()}
-    head = next((p for place, p in found.items() if place not in ends and first in _chain(found, p)), None)
+    head = next((p for key, p in found.items() if key not in ends and first in _chain(found, p)), None)
     products = _chain(found, head) if head else []
     K, N = first.shape
     rows, data_type = math.prod(r.shape(first.a)[:-1]), r.type(first.a).data_type
@@ -94,7 +94,7 @@ def merge_consecutive(r: Rewriter, node: Node, gone: set[int], target: Target) -
 
     count, start = len(products), products[0]
     bias = None if start.bias is None else part(start.bias, count, 1, N)
-    add_joined(r, first.a, part(start.weights, count, K, N), bias, nodes, [product.result for product in products])
+    add_joined(r, first.a, part(start.weights, count, K, N), bias, made, [product.result for product in products])
     gone.update(node.id for node in made)
     return True
 

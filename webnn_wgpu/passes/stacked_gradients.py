@@ -95,7 +95,7 @@ class _Stacker:
         if product is None or product.op != GEMM.name or self.times_read[view.operands[0]] > 1 or len(product.operands) > 2:
             return None
         turned = product.attrs["a_transpose"], product.attrs["b_transpose"]
-        root, between = product.operands[1], list[Node]()
+        root, between = self._right(product), list[Node]()
         while (maker := self.makers.get(root)) is not None and maker.op == RESHAPE.name and self.times_read[root] == 1:
             between.append(maker)
             root = maker.operands[0]
@@ -104,6 +104,12 @@ class _Stacker:
             if turned == (True, False) and product.attrs["alpha"] == 1
             else None
         )
+
+    @staticmethod
+    def _right(product: Node) -> int:
+        """Return the right factor of a product."""
+        _, right, *_ = product.operands
+        return right
 
     def _run(self, found: Sequence[_Gradient | None], first: int) -> list[_Gradient]:
         """Return the gradients from a number on that one product can compute."""
