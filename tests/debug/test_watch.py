@@ -48,6 +48,17 @@ def test_a_float16_value_that_is_stored(context: wn.MLContext) -> None:
     assert [alarm.what for alarm in watch.alarms] == ["NaN"]
 
 
+def test_each_result_of_a_kernel_has_its_operator(context: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(context)
+    x = builder.input("x", {"dataType": "float32", "shape": [1, 4]})
+    product = builder.matmul(x, builder.constant(np.eye(4, dtype=np.float32)), label="product")
+    graph = builder.build({"y": builder.tanh(product, label="small"), "z": builder.exp(product, label="large")})
+    assert [kernel.labels for kernel in graph.kernels.values()] == [("product", "small", "large")]
+    with debug.watch(graph) as watch:
+        context.compute(graph, {"x": np.float32([[1, 2, 300, 4]])})
+    assert [(a.label, a.op, a.what, a.stored, a.index) for a in watch.alarms] == [("large", "exp", "infinite", True, (0, 2))]
+
+
 def test_float32_in_place_of_float16(context: wn.MLContext) -> None:
     """A value that float32 holds is told of where the graph's own float16 would overflow."""
     builder = wn.MLGraphBuilder(context)

@@ -182,22 +182,29 @@ class _Looker(ObservedValues):
         if not isinstance(body, Graph):
             self._see(node_label(node), node.op, results, given, node.origins, stored=True)
             return
-        inside = self._look_inside(body, operands) if len(given) == len(operands) else given
-        last = body.nodes[-1]
-        self._see(node_label(last), last.op, results, [*given, *inside], last.origins, stored=True)
+        self._look_inside(body, operands, dict(zip(body.outputs.values(), results, strict=True)))
 
-    def _look_inside(self, body: Graph, operands: Sequence[Array | None]) -> list[Array]:
-        """Examine the values that a kernel of several operators does not store, and return them."""
+    def _look_inside(self, body: Graph, operands: Sequence[Array | None], stored: Mapping[int, Array | None]) -> None:
+        """Examine the results of a kernel of several operators, and the values that it does not store."""
         values = {value: array for name, value in body.inputs.items() if (array := operands[int(name)]) is not None}
-        found: list[Array] = []
-        for member in body.nodes[:-1]:
-            had = [None if value is None else values[value] for value in member.inputs]
-            with np.errstate(all="ignore"):
-                made = evaluate(body, member, had)
-            values.update(zip(member.outputs, made, strict=True))
-            self._see(node_label(member), member.op, made, [a for a in had if a is not None], member.origins, stored=False)
-            found += made
-        return found
+        known = len(values) == len(body.inputs)
+        seen = list(values.values())
+        for member in body.nodes:
+            label, (output,) = node_label(member), member.outputs
+            if output in stored:
+                array = stored[output]
+                self._see(label, member.op, [array], seen, member.origins, stored=True)
+            elif known:
+                had = [None if value is None else values[value] for value in member.inputs]
+                with np.errstate(all="ignore"):
+                    (array,) = evaluate(body, member, had)
+                self._see(label, member.op, [array], [a for a in had if a is not None], member.origins, stored=False)
+            else:
+                array = None
+            known = known and array is not None
+            if array is not None:
+                values[output] = array
+                seen.append(array)
 
     def _see(
         self,
