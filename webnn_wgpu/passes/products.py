@@ -233,5 +233,6 @@ def _add_constants(
 ) -> None:
     """Add the product of a product's rows with several constant matrices, and make its parts the results."""
     count, _, N = weights.shape
+    matrices = r.constant(weights, product.weights)
     vectors = None if bias is None else r.constant(bias.reshape(count, 1, N), product.weights)
-    add_joined(r, product.a, r.constant(weights, product.weights), vectors, sources, results)
+    add_joined(r, product.a, matrices, vectors, sources, results)
