@@ -25,7 +25,7 @@ from .models import (
 from .progress import loading, progress_bar, progress_lines
 from .text import result_console, write_section
 
-CHOSEN = "marks the variant that graphs use: the default, unless another one is clearly faster"
+CHOSEN = "marks the variant that graphs use: the default, unless the fastest one wins a second comparison with it by 5 %"
 
 
 @click.command()
