@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -72,5 +73,10 @@ def test_files(tmp_path: Path) -> None:
 def test_what_is_no_picture(shape: tuple[int, ...]) -> None:
     with pytest.raises(wn.MLTypeError):
         image_tensor(RED, shape)
-    with pytest.raises(wn.MLTypeError, match="unknown normalization"):
-        image_tensor(RED, (1, 3, 8, 8), how=Preprocessing(normalization="none"))
+
+
+@pytest.mark.parametrize("name", ["normalization", "fit", "layout"])
+def test_unknown_steps_are_refused(name: str) -> None:
+    how = Preprocessing(**cast("dict[str, Any]", {name: "none"}))
+    with pytest.raises(wn.MLTypeError, match=f"unknown {name}; got 'none'; allowed: .*, "):
+        image_tensor(RED, (1, 3, 8, 8), how=how)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -66,7 +66,7 @@ def image_tensor(
         An array of `dtype`: [1, 3, height, width], or in the order of `shape`.
 
     Raises:
-        MLTypeError: the shape is invalid for a picture, or the normalization is unknown.
+        MLTypeError: the shape is invalid for a picture, or the normalization, the fit or the layout is unknown.
         NotSupportedError: Pillow is not installed, or cannot read the file.
 
     Example:
@@ -75,8 +75,13 @@ def image_tensor(
         (1, 3, 32, 32)
     """
     how = how or Preprocessing()
-    if how.normalization not in NORMALIZATIONS:
-        raise MLTypeError("unknown normalization", got=repr(how.normalization), allowed=", ".join(NORMALIZATIONS))
+    for name, value, allowed in (
+        ("normalization", how.normalization, NORMALIZATIONS),
+        ("fit", how.fit, get_args(Fit)),
+        ("layout", how.layout, get_args(Layout)),
+    ):
+        if value not in allowed:
+            raise MLTypeError(f"unknown {name}", got=repr(value), allowed=", ".join(allowed))
     channels, height, width, last = _layout(shape, how)
     pixels = _resized(_opened(picture, "L" if channels == 1 else "RGB"), height, width, how.fit)
     if pixels.ndim == 2:
