@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,16 @@ def test_a_file_beside_the_model(model: Path, tmp_path: Path) -> None:
     assert written.startswith(f"written: {beside}\n")
     assert not (tmp_path / "user" / "tuning").exists()
     assert call("--show", model).stdout == written.replace("written: ", "")
+
+
+def test_a_file_that_graphs_ignore_is_shown_with_the_reason(model: Path, tmp_path: Path) -> None:
+    beside = tmp_path / "mlp.tuning.json"
+    assert "ignored" not in call(model, "-f", "N=2", "-o", beside).stdout
+    found = Tuning.load(beside)
+    replace(found, templates="of yesterday").save(beside)
+    assert "ignored    it was measured with another version of the kernels: tune again" in call("--show", model).stdout
+    replace(found, device="another").save(beside)
+    assert "ignored    it was measured with another device or driver: tune again" in call("--show", model).stdout
 
 
 def test_what_makes_no_sense(model: Path, tmp_path: Path) -> None:

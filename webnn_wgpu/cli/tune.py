@@ -49,7 +49,7 @@ def tune(model: Path | None, output: Path | None, show: bool, fallback: Any, dev
     if show:
         with open_context(device) as context:
             for title, tuning in shown(model, context):
-                write(title, tuning)
+                write(title, tuning, tuning.mismatch(context.caps))
         return
     if model is None:
         raise click.UsageError("name a MODEL, or give --show for known measurements")
@@ -79,9 +79,17 @@ def shown(file: Path | None, context: MLContext) -> list[tuple[str, Tuning]]:
     return [(str(place), tuning_for(context.caps, [place])) for place in tuning_files(context.caps)]
 
 
-def write(title: str, tuning: Tuning) -> None:
-    """Print the choices under a title."""
+def write(title: str, tuning: Tuning, mismatch: str = "") -> None:
+    """Print the choices under a title.
+
+    Args:
+        title: the file of the choices.
+        tuning: the choices.
+        mismatch: the reason why graphs ignore the choices, or an empty text.
+    """
     rows = [("adapter", tuning.adapter), ("operators", str(len(tuning.choices))), ("star", CHOSEN)]
+    if mismatch:
+        rows.append(("ignored", f"{mismatch}: tune again"))
     write_section(result_console(), title, rows)
     for operator, measured in tuning.choices.items():
         times = sorted(measured.milliseconds.items(), key=lambda item: item[1])

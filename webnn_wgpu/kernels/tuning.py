@@ -104,13 +104,16 @@ class Tuning:
         """The name of a file for this device and these kernels."""
         return f"{cache.key_of(self.device, self.templates)}.json"
 
-    def fits(self, other: Tuning) -> bool:
-        """Return whether two tunings are for the same device and the same version of the kernels.
+    def mismatch(self, caps: Caps) -> str:
+        """Return the reason why graphs on a device ignore the measurements, or an empty text if they use them.
 
         Args:
-            other: the other tuning.
+            caps: the caps of the device.
         """
-        return (self.device, self.templates) == (other.device, other.templates)
+        current = Tuning.of(caps)
+        if self.device != current.device:
+            return "it was measured with another device or driver"
+        return "it was measured with another version of the kernels" if self.templates != current.templates else ""
 
     def choice(self, operator: str, candidates: Collection[str]) -> Choice | None:
         """Return the measured choice for an operator, or None if it was not measured or its variant is no candidate.
@@ -245,11 +248,10 @@ def tuning_for(caps: Caps, sources: Iterable[Tuning | Path]) -> Tuning:
         tuning = source if isinstance(source, Tuning) else _loaded(source)
         if tuning is None:
             continue
-        if tuning.fits(found):
-            found = found.over(tuning)
+        if mismatch := tuning.mismatch(caps):
+            _tell(str(source), f"tuning for {tuning.adapter or 'a device'} is ignored: {mismatch}")
         else:
-            what = "device or driver" if tuning.device != found.device else "version of the kernels"
-            _tell(str(source), f"tuning for {tuning.adapter or 'a device'} is ignored: it was measured with another {what}")
+            found = found.over(tuning)
     return found
 
 
