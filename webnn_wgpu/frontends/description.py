@@ -94,7 +94,7 @@ def beyond_host(note: str, obstacle: str) -> str:
         note: the reason of the device, or "".
         obstacle: the reason of the host.
     """
-    return f"{note}; on the host: {obstacle}" if note else obstacle
+    return f"{note}; on the host: {obstacle}" if note not in ("", obstacle) else obstacle
 
 
 def counted_places(counts: Mapping[str, int]) -> str:

@@ -10,6 +10,7 @@ of lstm if there are any.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -28,12 +29,12 @@ from ._strided_copy import STRIDED
 from .interfaces.bounds import RECURRENT, Reference
 from .interfaces.family import Family
 
-_STATE = 5
+STATE = 5
 """The position of the first state among the operands."""
 
 
 def _infer(call: OpCall) -> tuple[TensorType, ...]:
-    x, state, hidden = call.input(), call.input(_STATE), call.attrs["hidden_size"]
+    x, state, hidden = call.input(), call.input(STATE), call.attrs["hidden_size"]
     gates, layers = len(call.attrs["layout"]), state.shape[0]
     row = call.input(3).shape[-1]
     rows = [4 * hidden, 7 * hidden][: gates - 2]
@@ -48,7 +49,7 @@ def _infer(call: OpCall) -> tuple[TensorType, ...]:
         call.require(given is None or given.shape == shape, f"{declared.name} has the wrong shape", allowed=str(list(shape)))
     call.require(x.shape[0] == call.attrs["steps"], "input.shape[0] must equal steps", allowed=str(x.shape[0]))
     check_activations(call, *("sigmoid", "tanh", "tanh")[: gates - 1])
-    last = tuple(call.output(x.data_type, state.shape) for _ in call.inputs[_STATE:])
+    last = tuple(call.output(x.data_type, state.shape) for _ in call.inputs[STATE:])
     if not call.attrs["return_sequence"]:
         return last
     return (*last, call.output(x.data_type, (x.shape[0], 1, *state.shape[1:])))
@@ -102,11 +103,11 @@ def _lower(low: Lowering) -> list[KernelCall]:
     return stack_calls(low)
 
 
-def _stack(single: OpDef, *states: str) -> OpDef:
-    """Return the operator of a stack of layers, given that of a single layer and the names of its states."""
+def _stack(name: str, single: OpDef, *states: str) -> OpDef:
+    """Return the operator of a stack of layers, given its name, that of a single layer and the names of the states."""
     (layout,) = (attr for attr in single.attrs if attr.name == "layout")
     return OpDef(
-        name=f"{single.name}Stack",
+        name=name,
         operands=(
             operand("input", 3),
             *(Operand(name=name, data_types=FLOATS, min_rank=3, max_rank=3) for name in ("weight", "stackedWeights")),
@@ -134,10 +135,13 @@ def _stack(single: OpDef, *states: str) -> OpDef:
     )
 
 
-GRU_STACK = _stack(gru.OPS[0], "initialHiddenState")
+GRU_STACK = _stack("gruStack", gru.OPS[0], "initialHiddenState")
 """Layers of gru that reset after the product."""
 
-LSTM_STACK = _stack(lstm.OPS[0], "initialHiddenState", "initialCellState")
+LSTM_STACK = _stack("lstmStack", lstm.OPS[0], "initialHiddenState", "initialCellState")
 """Layers of lstm."""
+
+STACKS = MappingProxyType({gru.OPS[0].name: GRU_STACK, lstm.OPS[0].name: LSTM_STACK})
+"""The operators of stacks, by those of their layers."""
 
 OPS = (GRU_STACK, LSTM_STACK)

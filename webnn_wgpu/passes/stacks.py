@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
@@ -14,15 +13,11 @@ from ..ir.graph import Array, Graph, Node
 from ..ops import OPS
 from ..ops._recurrent_stack import choose_stack, stack_fits
 from ..ops.concat import CONCAT
-from ..ops.recurrent_stack import GRU_STACK, LSTM_STACK
+from ..ops.recurrent_stack import STACKS, STATE
 from ..ops.strided import SLICE
 from ..ops.views import RESHAPE
 from .rewriting import Rewriter, rewrite
 
-_STACKS = MappingProxyType({"gru": GRU_STACK, "lstm": LSTM_STACK})
-"""The operators of stacks, by those of their layers."""
-
-_STATES = MappingProxyType({"gru": ("initialHiddenState",), "lstm": ("initialHiddenState", "initialCellState")})
 _VECTORS = ("bias", "recurrentBias", "peepholeWeight")
 _WEIGHT, _RECURRENT_WEIGHT = 1, 2
 
@@ -50,7 +45,7 @@ class _Stack:
 
 def stack_recurrent_layers(graph: Graph, target: Target) -> Graph:
     """Replace layers of gru or lstm, each of which reads the sequence of the layer below, by one node."""
-    found = _Search(graph).stacks(target) if any(node.op in _STACKS for node in graph.nodes) else ()
+    found = _Search(graph).stacks(target) if any(node.op in STACKS for node in graph.nodes) else ()
     places = {stack.place.id: stack for stack in found}
     gone = {node.id for stack in found for node in stack.gone}
 
@@ -99,6 +94,11 @@ def _given(node: Node, name: str) -> int | None:
     return node.inputs[names.index(name)] if name in names else None
 
 
+def _states(layer: Node) -> list[str]:
+    """Return the operands of a layer that are its states before the first step."""
+    return [operand.name for operand in STACKS[layer.op].operands[STATE:]]
+
+
 def _parameters(node: Node) -> list[int]:
     vectors = (_given(node, name) for name in _VECTORS)
     return [*node.operands[_WEIGHT : _RECURRENT_WEIGHT + 1], *(value for value in vectors if value is not None)]
@@ -122,7 +122,7 @@ class _Search:
         """Return the stacks that pay on a device."""
         chains: dict[int, tuple[Node, ...]] = {}
         for node in self._graph.nodes:
-            below = self._below(node) if node.op in _STACKS else None
+            below = self._below(node) if node.op in STACKS else None
             if below is not None and not pair_obstacle(self._graph, below, node):
                 chains[node.id] = (*chains.pop(below.id, (below,)), node)
         found: list[_Stack] = []
@@ -138,7 +138,7 @@ class _Search:
         """Return the layer whose sequence has this layer as its only consumer."""
         *_, value = (node.operands[0], *(view.operands[0] for view in self._views(node)))
         below = self._makers.get(value)
-        if below is None or below.op not in _STACKS or not below.attrs["return_sequence"]:
+        if below is None or below.op not in STACKS or not below.attrs["return_sequence"]:
             return None
         return below if below.outputs[-1] == value and len(self._consumers[value]) == 1 else None
 
@@ -153,7 +153,7 @@ class _Search:
         place = self._place_of(layers)
         if place is None:
             return None
-        names = _STATES[layers[0].op]
+        names = _states(layers[0])
         before = [[_given(layer, name) for layer in layers] for name in names]
         after = [[layer.outputs[i] for layer in layers] for i in range(len(names))]
         starts = tuple(map(self._cut, before))
@@ -177,12 +177,12 @@ class _Search:
     def _place_of(self, layers: Sequence[Node]) -> Node | None:
         """Return a layer at whose position all operands of a stack exist, before all consumers of its results."""
         first, *others = layers
-        states = [_given(layer, name) for layer in others for name in _STATES[layer.op]]
+        states = [_given(layer, name) for layer in others for name in _states(layer)]
         makers = [self._makers[value] for value in states if value in self._makers]
         if all(self._place[maker.id] < self._place[first.id] for maker in makers):
             return first
         *lower, last = layers
-        results = [value for layer in lower for value in layer.outputs[: len(_STATES[layer.op])]]
+        results = [value for layer in lower for value in layer.outputs[: len(_states(layer))]]
         consumers = [node for value in results for node in self._consumers.get(value, ()) if node is not None]
         return last if all(self._place[node.id] > self._place[last.id] for node in consumers) else None
 
@@ -220,7 +220,7 @@ def _add(r: Rewriter, stack: _Stack) -> None:
     operands = (x, weight, weights, *_vectors(r, stack.layers))
     states = [
         cut[0].operands[0] if cut else _initial(r, stack.layers, name)
-        for cut, name in zip(stack.starts, _STATES[first.op], strict=True)
+        for cut, name in zip(stack.starts, _states(first), strict=True)
     ]
     sources = (*(node for cut in stack.starts for node in cut), *stack.gone)
     attrs = {
@@ -230,7 +230,7 @@ def _add(r: Rewriter, stack: _Stack) -> None:
     }
     outputs = [None if node is None else node.outputs[0] for node in stack.joined]
     outputs += last.outputs[len(states) :]
-    results = r.add_all(_STACKS[first.op].name, (*operands, *states), attrs, sources, outputs)
+    results = r.add_all(STACKS[first.op].name, (*operands, *states), attrs, sources, outputs)
     for i, joined in enumerate(stack.joined):
         shape = r.shape(results[i])
         for number, layer in enumerate(stack.layers if joined is None else ()):

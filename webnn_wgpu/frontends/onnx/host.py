@@ -68,8 +68,7 @@ def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -
     except Exception as error:
         # An operator with a kernel on the device may run here only because an input is empty.
         empty = any(array is not None and not array.size for array in arrays)
-        reason = _refusal(node, error)
-        raise OnHost(f"an input has no elements, and {reason}" if empty else reason) from error
+        raise OnHost(f"an input has no elements, and {_reason(node, error)}" if empty else _refusal(node, error)) from error
     named = dict(zip(wanted, results, strict=True))
     outputs: list[Array] = []
     for name in proto.output:
@@ -169,10 +168,20 @@ def obstacle(node: onnx_ir.Node, version: int) -> str:
 
 
 def _refusal(node: onnx_ir.Node, error: Exception) -> str:
+    """Return the reason of an error of the reference implementation, and the remedy for operators that it does not have."""
+    remedy = ". A function of the model (`model.functions`) can define it" if _is_unknown(node, error) else ""
+    return f"{_reason(node, error)}{remedy}"
+
+
+def _reason(node: onnx_ir.Node, error: Exception) -> str:
     """Return the reason of an error of the reference implementation."""
-    if isinstance(error, NotImplementedError) and not onnx.defs.has(node.op_type, domain=node.domain):
-        return f"onnx has no operator {node.domain}.{node.op_type}. A function of the model (`model.functions`) can define it"
+    if _is_unknown(node, error):
+        return f"onnx has no operator {node.domain}.{node.op_type}"
     return f"onnx's reference implementation says: {type(error).__name__}: {error}"
+
+
+def _is_unknown(node: onnx_ir.Node, error: Exception) -> bool:
+    return isinstance(error, NotImplementedError) and not onnx.defs.has(node.op_type, domain=node.domain)
 
 
 def _alone(node: onnx_ir.Node, present: Sequence[bool]) -> onnx.NodeProto:
