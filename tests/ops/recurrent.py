@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 
 from tests.support import op_graph, type_of
 from webnn_wgpu.core.data_types import FLOATS
@@ -61,6 +62,14 @@ def possible(name: str, sizes: Sizes, way: tuple[str, str], device: Device) -> S
         device.caps.limit("max-compute-invocations-per-workgroup"),
     )
     return replace(sizes, hidden=min(sizes.hidden, most))
+
+
+def limits_of(device: Device, invocations: int) -> dict[str, int]:
+    """Return the limit to workgroups of some invocations. A device that has no such workgroups skips the test."""
+    name = "max-compute-invocations-per-workgroup"
+    if device.caps.limit(name) < invocations:
+        pytest.skip(f"the device has no workgroups of {invocations} invocations")
+    return {name: invocations}
 
 
 def operands(

@@ -19,6 +19,7 @@ from tests.ops.recurrent import (
     check,
     check_activation,
     dispatches,
+    limits_of,
     operands,
     possible,
     typed_like,
@@ -128,7 +129,7 @@ def test_sizes_beyond_one_tile(device: Device, way: tuple[str, str], reset_after
 @pytest.mark.parametrize(("batch", "invocations"), [(11, 512), (37, 256)])
 def test_workgroups_of_several_batch_rows(device: Device, reset_after: bool, batch: int, invocations: int) -> None:
     sizes = Sizes(2, batch, 3, 152, both=True)
-    limits = {"max-compute-invocations-per-workgroup": invocations}
+    limits = limits_of(device, invocations)
     given, attrs = operands("gru", sizes), attributes("gru", sizes, reset_after=reset_after)
     check(device, "gru", given, attrs, way=("sequence", "DiscreteGPU"), limits=limits)
 

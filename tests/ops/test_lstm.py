@@ -20,6 +20,7 @@ from tests.ops.recurrent import (
     check,
     check_activation,
     dispatches,
+    limits_of,
     operands,
     possible,
     typed_like,
@@ -143,7 +144,7 @@ def test_sizes_beyond_one_tile(device: Device, way: tuple[str, str], sizes: Size
 @pytest.mark.parametrize(("batch", "invocations"), [(11, 512), (37, 256)])
 def test_workgroups_of_several_batch_rows(device: Device, batch: int, invocations: int) -> None:
     sizes = Sizes(2, batch, 3, 150, both=True)
-    limits = {"max-compute-invocations-per-workgroup": invocations}
+    limits = limits_of(device, invocations)
     given, attrs = operands("lstm", sizes), attributes("lstm", sizes)
     check(device, "lstm", given, attrs, way=("sequence", "DiscreteGPU"), limits=limits)
 
