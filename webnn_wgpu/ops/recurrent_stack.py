@@ -17,11 +17,10 @@ import numpy as np
 from ..core.data_types import FLOATS
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.spec import KernelCall
 from . import gru, lstm
 from ._attrs import Attr
 from ._cells import ACTIVATIONS_ATTR, HIDDEN_SIZE_ATTR, RECURRENCES, check_activations, operand
-from ._def import Lowering, OpCall, OpDef, Operand
+from ._def import OpCall, OpDef, Operand
 from ._product import TEMPLATES as PRODUCTS
 from ._recurrent_stack import STACK, stack_calls
 from ._rows import to_type
@@ -37,6 +36,7 @@ def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, state, hidden = call.input(), call.input(STATE), call.attrs["hidden_size"]
     gates, layers = len(call.attrs["layout"]), state.shape[0]
     row = call.input(3).shape[-1]
+    # Three biases and the other one of gru. Four biases of lstm, then three peepholes or none.
     rows = [4 * hidden, 7 * hidden][: gates - 2]
     wanted = {
         "weight": (1, gates * hidden, x.shape[2]),
@@ -99,10 +99,6 @@ def _reference(single: OpDef) -> Reference:
     return compute
 
 
-def _lower(low: Lowering) -> list[KernelCall]:
-    return stack_calls(low)
-
-
 def _stack(name: str, single: OpDef, *states: str) -> OpDef:
     """Return the operator of a stack of layers, given its name, that of a single layer and the names of the states."""
     (layout,) = (attr for attr in single.attrs if attr.name == "layout")
@@ -116,7 +112,7 @@ def _stack(name: str, single: OpDef, *states: str) -> OpDef:
         ),
         infer=_infer,
         reference=_reference(single),
-        lower=_lower,
+        lower=stack_calls,
         attrs=(
             Attr("steps", "uint"),
             HIDDEN_SIZE_ATTR,

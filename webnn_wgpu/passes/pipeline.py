@@ -273,7 +273,7 @@ PASSES = (
     Pass(
         name="merge_results",
         run=merge_results,
-        reason="one kernel updates parameters and the states of an optimizer, and reads each of their tensors once",
+        reason="one kernel has several results of the same tensors and reads these once: a parameter and its states, for example",
         by_cost=True,
     ),
     Pass(

@@ -54,6 +54,7 @@ class _Stacker:
         self.position = {node.id: i for i, node in enumerate(graph.nodes)}
         self.values: dict[int, Value] = dict(graph.values)
         self.next_node = max(node.id for node in graph.nodes) + 1
+        self.next_value = max(graph.values) + 1
         self.renamed: dict[int, int] = {}
         self.behind: defaultdict[int, list[Node]] = defaultdict(list)
         """New nodes behind the nodes with some numbers."""
@@ -155,22 +156,23 @@ class _Stacker:
         matrices: list[int] = []
         for gradient in run:
             self.renamed[gradient.root] = new = self._value(gradient.root, type_.shape)
-            matrices.append(self._add(behind, RESHAPE.name, (new,), {"new_shape": (1, M, N)}, source))
-        stack = self._add(behind, CONCAT.name, matrices, {"axis": 0}, source)
-        parts = self._add_all(behind, SPLIT.name, (stack,), {"axis": 0, "splits": (1,) * count}, source)
+            matrices += self._add(behind, RESHAPE.name, (new,), {"new_shape": (1, M, N)}, source)
+        (stack,) = self._add(behind, CONCAT.name, matrices, {"axis": 0}, source)
+        parts = self._add(behind, SPLIT.name, (stack,), {"axis": 0, "splits": (1,) * count}, source)
         for gradient, part in zip(run, parts, strict=True):
             shape = {"new_shape": type_.shape}
-            self._add(behind, RESHAPE.name, (part,), shape, source, gradient.root)
+            self._add(behind, RESHAPE.name, (part,), shape, source, (gradient.root,))
         place = self.behind[min((gradient.product for gradient in run), key=lambda node: self.position[node.id]).id]
-        one = self._add(place, RESHAPE.name, (rows,), {"new_shape": (1, M, K)}, source)
-        turned = self._add(place, TRANSPOSE.name, (one,), {"permutation": (0, 2, 1)}, source)
-        product = self._add(place, MATMUL.name, (turned, stack), {}, source)
+        (one,) = self._add(place, RESHAPE.name, (rows,), {"new_shape": (1, M, K)}, source)
+        (turned,) = self._add(place, TRANSPOSE.name, (one,), {"permutation": (0, 2, 1)}, source)
+        (product,) = self._add(place, MATMUL.name, (turned, stack), {}, source)
         self.gone.update(node.id for node in replaced)
-        return self._add(place, RESHAPE.name, (product,), {"new_shape": (count * K * N,)}, source)
+        (whole,) = self._add(place, RESHAPE.name, (product,), {"new_shape": (count * K * N,)}, source)
+        return whole
 
     def _value(self, like: int, shape: Sequence[int]) -> int:
-        number = max(self.values) + 1
-        old = self.values[like]
+        number, old = self.next_value, self.values[like]
+        self.next_value += 1
         self.values[number] = Value(number, TensorType(old.type.data_type, tuple(shape)), old.origins)
         return number
 
@@ -181,19 +183,9 @@ class _Stacker:
         inputs: Sequence[int],
         attrs: Mapping[str, Any],
         source: Node,
-        output: int | None = None,
-    ) -> int:
-        return self._add_all(nodes, op, inputs, attrs, source, () if output is None else (output,))[0]
-
-    def _add_all(
-        self,
-        nodes: list[Node],
-        op: str,
-        inputs: Sequence[int],
-        attrs: Mapping[str, Any],
-        source: Node,
         outputs: tuple[int, ...] = (),
     ) -> tuple[int, ...]:
+        """Add a node to a list and return its results: `outputs`, or new values."""
         padded = (*inputs, *(None for _ in OPS[op].operands[len(inputs) :]))
         types, canonical = OPS[op].check([None if i is None else self.values[i].type for i in padded], attrs, source.label)
         outputs = outputs or tuple(self._value(source.outputs[0], type_.shape) for type_ in types)

@@ -181,6 +181,7 @@ def _reason(node: onnx_ir.Node, error: Exception) -> str:
 
 
 def _is_unknown(node: onnx_ir.Node, error: Exception) -> bool:
+    """Return whether onnx does not define the operator. The reference raises the same error for some that onnx defines."""
     return isinstance(error, NotImplementedError) and not onnx.defs.has(node.op_type, domain=node.domain)
 
 
