@@ -273,7 +273,7 @@ PASSES = (
     Pass(
         name="merge_results",
         run=merge_results,
-        reason="one kernel has several results of the same tensors and reads these once: a parameter and its states, for example",
+        reason="one kernel has several results of the same tensors and reads these once, such as a parameter and its states",
         by_cost=True,
     ),
     Pass(
