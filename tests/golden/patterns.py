@@ -33,6 +33,7 @@ MODULES = (
     "attention_patterns",
     "channels_last",
     "composites",
+    "filter_gradients",
     "gradient_passes",
     "in_place",
     "integer_products",

@@ -56,6 +56,7 @@ def extension_calls() -> list[Call]:
         Call("columnSums", "two", [(40, 64), (40, 64)], {"axes": [0]}),
         Call("attentionWeights", "rows", [(3, 40), np.ones(40, U8)]),
         Call("weightsGradient", "rows", [(3, 40), (3, 40)]),
+        Call("filterGradient", "taps", [(2, 6, 5, 8), (2, 6, 5, 4)], {"kernel": [3, 3], "padding": [1, 1]}),
         Call("x.random_bits", "all", [np.zeros(2, np.uint32)], {"shape": [5, 7]}),
         Call("x.quantization_parameters", "few", [(3, 40)]),
         Call("x.quantization_parameters", "parts", [(5, 1000)]),

@@ -29,6 +29,8 @@ class ConvolutionCosts(ABC):
         wide_taps: taps in a row from which on neighboring pixels share most of their inputs, so that an invocation of the
             depthwise kernel may compute eight pixels.
         taps_in_texture: whether the depthwise kernel reads constant filters from a texture.
+        sums_over_pixels: whether the tiled kernel computes gradients of filters from images in place faster than a convolution
+            from transposed copies of them.
     """
 
     products: ProductCosts
@@ -37,6 +39,7 @@ class ConvolutionCosts(ABC):
     written_width: int
     wide_taps: int
     taps_in_texture: bool
+    sums_over_pixels: bool
 
     def choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:
         """Return the kernel variant for a convolution, one of those that are possible for it on the device."""

@@ -292,6 +292,7 @@ def costs_of(caps: Caps) -> Costs:
             # Eight pixels of two rows take 200 registers.
             wide_taps=UNLIMITED,
             taps_in_texture=False,
+            sums_over_pixels=True,
         ),
         # Assumed, but for these. `few_elements`: a core reads as many elements of 4 bytes in the time of a dispatch that
         # combines the results of others. `loads`: four quads take 16 registers. `range_loads`: the invocations of the only

@@ -279,6 +279,7 @@ def costs_of(caps: Caps) -> Costs:
             written_width=7,
             wide_taps=7,
             taps_in_texture=True,
+            sums_over_pixels=False,
         ),
         # For a second kernel the range of elements takes as long as some ten thousand loads.
         rows=SoftwareRows(

@@ -23,6 +23,7 @@ from . import (
     conv_transpose2d,
     cumulative_sum,
     elementwise,
+    filter_gradient,
     fused,
     gather,
     gather_block_quantized,
@@ -115,6 +116,7 @@ _MODULES = (
     weighted_gather,
     attention_weights,
     weights_gradient,
+    filter_gradient,
 )
 
 __all__ = ["OPS", "OpDef", "Signature", "operator"]

@@ -13,6 +13,7 @@ from . import casts, channels, convolution, gelu, normalization, numbers, quanti
 from .attention import recognize_attention
 from .attention_gradients import decompose_attention_gradients
 from .cleanup import drop_dead_nodes, drop_identities, merge_identical_nodes
+from .filter_gradients import recognize_filter_gradients
 from .fold import fold_constants
 from .fuse import fuse_elementwise, fuse_epilogues, fuse_transposes
 from .integer_products import multiply_integers
@@ -151,6 +152,13 @@ PASSES = (
         run=keep_integers_as_floats,
         reason="producers scale exact sums of products; this runs after factors changed weights, which would round the sums",
         exact=False,
+    ),
+    Pass(
+        name="recognize_filter_gradients",
+        run=recognize_filter_gradients,
+        reason="the gradient of a filter reads images in place, so no kernel copies them with their channels first",
+        exact=False,
+        by_cost=True,
     ),
     Pass(
         name="keep_channels_last",
