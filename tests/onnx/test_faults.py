@@ -193,6 +193,17 @@ def test_malformed_nodes_are_refused(context: wn.MLContext, name: str, fallback:
     assert f"({op}, " in str(raised.value)
 
 
+@pytest.mark.parametrize("fallback", ["host", "error"])
+def test_shapes_that_no_place_can_combine_are_refused_when_the_model_is_loaded(context: wn.MLContext, fallback: Any) -> None:
+    product = of_node("MatMul", {"a": X, "b": X})
+    with pytest.raises(wn.NotSupportedError, match=r"Incompatible shapes for matmul.*allowed: b with 3 rows") as raised:
+        wn.load_onnx(product, context, fallback=fallback)
+    assert "host" not in str(raised.value)
+    found = wn.analyze(product, context)
+    assert [placed.where for placed in found.placement] == ["unsupported"]
+    assert "Incompatible shapes for matmul" in found.problem
+
+
 def body(inputs: int, outputs: int) -> onnx.GraphProto:
     """Return the body of a loop, which hands on what it is given."""
     names = [f"i{i}" for i in range(inputs)]

@@ -56,7 +56,7 @@ def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -
     own = _OWN.get(node.op_type) if not node.domain else None
     if own is not None:
         return own(node, arrays)
-    proto = _alone(node, [array is not None for array in arrays])
+    proto = alone(node, [array is not None for array in arrays])
     if node.op_type == "RoiAlign" and not node.domain and version < 16:
         # The reference implements the version that moves regions by half an element.
         proto.attribute.append(onnx.helper.make_attribute("coordinate_transformation_mode", "output_half_pixel"))
@@ -161,7 +161,7 @@ _OWN: Mapping[str, Callable[[onnx_ir.Node, Sequence[Array | None]], list[Array]]
 def obstacle(node: onnx_ir.Node, version: int) -> str:
     """Return the reason why an operator cannot be evaluated with any inputs, or "" if there is none."""
     try:
-        evaluator(_alone(node, [value is not None for value in node.inputs]), {node.domain: version})
+        evaluator(alone(node, [value is not None for value in node.inputs]), {node.domain: version})
     except Exception as error:  # The `onnx` package raises errors of many types.
         return _refusal(node, error)
     return ""
@@ -185,7 +185,7 @@ def _is_unknown(node: onnx_ir.Node, error: Exception) -> bool:
     return isinstance(error, NotImplementedError) and not onnx.defs.has(node.op_type, domain=node.domain)
 
 
-def _alone(node: onnx_ir.Node, present: Sequence[bool]) -> onnx.NodeProto:
+def alone(node: onnx_ir.Node, present: Sequence[bool]) -> onnx.NodeProto:
     """Return a node with inputs i0, i1, ... where they are present, and outputs o0, o1, ..."""
     proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=node.name or "")
     proto.attribute.extend(onnx_ir.to_proto(attribute) for attribute in node.attributes.values())

@@ -156,6 +156,8 @@ class OnnxLowering(StageLowering[OnnxModule, onnx_ir.Value, onnx_ir.Node, OnnxTe
                 return None
             raise
         except MLTypeError as error:
+            if not self.module.fits(node, inputs, version):
+                call.fail(str(error))
             # An operand of a type or rank that WebNN's operator does not take.
             raise OnHost(str(error)) from error
         if isinstance(result, Inline):

@@ -149,6 +149,22 @@ class OnnxModule(ModelModule[onnx_ir.Value, onnx_ir.Node]):
         outputs = [produced.get(name, onnx_ir.Value(name=name)) for name in function.output]
         return OnnxInline(nodes, outputs[: len(node.outputs)], aliases)
 
+    def fits(self, node: onnx_ir.Node, inputs: Sequence[OnnxTensor | None], version: int) -> bool:
+        """Return whether the shapes of a node's inputs fit its operator, as far as ONNX's shape inference tells."""
+        schema = find_schema(node.op_type, version, node.domain)
+        if schema is None or node.op_type in host.CONTROL:
+            return True
+        proto = host.alone(node, [tensor is not None for tensor in inputs])
+        types = {f"i{i}": type_of(tensor) for i, tensor in enumerate(inputs) if tensor is not None}
+        versions = [onnx.helper.make_opsetid(node.domain, version)]
+        try:
+            onnx.shape_inference.infer_node_outputs(schema, proto, types, opset_imports=versions)
+        except onnx.shape_inference.InferenceError:
+            return False
+        except onnx.checker.ValidationError:
+            pass  # data types of inputs that differ, which the host may take
+        return True
+
     # places ---------------------------------------------------------------------------------------------------------------
 
     def placed(self, node: onnx_ir.Node, where: str, note: str = "") -> Placed:
@@ -251,6 +267,11 @@ def dtype_of(type_string: str) -> DType | None:
     return logical(onnx_ir.DataType[name]) if name in onnx_ir.DataType.__members__ else None
 
 
+def type_of(tensor: OnnxTensor) -> onnx.TypeProto:
+    """Return ONNX's description of a tensor's type and shape."""
+    return onnx.helper.make_tensor_type_proto(onnx.helper.np_dtype_to_tensor_dtype(tensor.dtype or FLOAT32), tensor.shape)
+
+
 def function_body(
     schema: onnx.defs.OpSchema, node: onnx.NodeProto, inputs: Sequence[OnnxTensor | None], version: int
 ) -> onnx.FunctionProto | None:
@@ -266,14 +287,7 @@ def function_body(
         versions = [v for v in schema.context_dependent_function_opset_versions if v <= version]
         if not versions:
             return None
-        types = [
-            b""
-            if t is None
-            else onnx.helper.make_tensor_type_proto(
-                onnx.helper.np_dtype_to_tensor_dtype(t.dtype or FLOAT32), t.shape
-            ).SerializeToString()
-            for t in inputs
-        ]
+        types = [b"" if t is None else type_of(t).SerializeToString() for t in inputs]
         try:
             bytes_ = schema.get_context_dependent_function_with_opset_version(max(versions), node.SerializeToString(), types)
         except Exception as error:  # the `onnx` package raises several types of errors for invalid nodes
