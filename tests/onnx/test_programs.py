@@ -184,6 +184,16 @@ def test_elements_computed_on_the_device_split_the_program(context):
     assert [p.op for p in model.placement.on("host")] == ["NonZero"]
 
 
+@pytest.mark.parametrize("fallback", ["warn", "host", "error"])
+def test_an_operator_that_no_place_has_is_refused_when_the_model_is_loaded(context, caplog, fallback):
+    model = parsed("g (float[2] x) => (float[2] y) { h = Relu (x) y = Relux (h) }")
+    with pytest.raises(
+        wn.NotSupportedError, match=r"no lowering .*; on the host: onnx has no operator ai\.onnx\.Relux\. A func"
+    ):
+        wn.load_onnx(model, context, fallback=fallback)
+    assert not caplog.records
+
+
 def test_no_silent_fallback(context, caplog):
     model = parsed("g (float[3] x) => (int64[1, K] y) { y = NonZero (x) }")
     with pytest.raises(wn.NotSupportedError, match=r"node 'y' \(NonZero, ai.onnx opset 21\): the device cannot run it"):

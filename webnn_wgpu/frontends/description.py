@@ -91,10 +91,12 @@ def beyond_host(note: str, obstacle: str) -> str:
     """Return the reason why neither the device nor the host can run a node.
 
     Args:
-        note: the reason of the device, or "".
+        note: the reason of the device, or "". It may contain that of the host.
         obstacle: the reason of the host.
     """
-    return f"{note}; on the host: {obstacle}" if note not in ("", obstacle) else obstacle
+    if not note:
+        return obstacle
+    return note if obstacle in note else f"{note}; on the host: {obstacle}"
 
 
 def counted_places(counts: Mapping[str, int]) -> str:

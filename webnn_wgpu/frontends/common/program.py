@@ -179,17 +179,19 @@ class StagedProgram(ABC, Generic[ModuleT, ValueT, NodeT, LoweredT]):
             with self.module.at(node, "running"):
                 results = self._on_host(node, arrays, environment)
         except OnHost as reason:
-            # The device's reason often is the cause: shapes that do not fit, for example.
-            name = self.module.placed(node, "host").name
-            notes = [placed.note for placed in places if placed.where == "host" and placed.name == name]
-            text = beyond_host(notes[0] if notes else "", str(reason))
-            raise self.module.refusal(node, text) from reason.__cause__
+            raise self._beyond_host(node, str(reason), places) from reason.__cause__
         if len(results) != len(node.outputs):
             raise self.module.refusal(node, f"it has {len(node.outputs)} outputs, but {len(results)} results")
         for output, result in zip(node.outputs, results, strict=True):
             if not is_held(result.dtype):
                 raise self.module.refusal(node, f"its results are {result.dtype}, which no tensor holds")
             environment.arrays[output] = result
+
+    def _beyond_host(self, node: NodeT, obstacle: str, places: Iterable[Placed]) -> NotSupportedError:
+        """Return the error of a node that the host cannot evaluate. `places` has the device's reason, often the cause."""
+        name = self.module.placed(node, "host").name
+        notes = [placed.note for placed in places if placed.where == "host" and placed.name == name]
+        return self.module.refusal(node, beyond_host(notes[0] if notes else "", obstacle))
 
     def _look_up(self, value: ValueT, environment: Environment[ValueT]) -> Array:
         value = resolve(value, environment.aliases)
@@ -236,6 +238,9 @@ class StagedProgram(ABC, Generic[ModuleT, ValueT, NodeT, LoweredT]):
     ) -> CompiledStage[ValueT, NodeT, LoweredT]:
         with span("lower", f"{len(state.nodes)} nodes"):
             lowered = self.lower(state, feeds, progress=progress)
+        for node in lowered.host:
+            if obstacle := self.module.host_obstacle(node):
+                raise self._beyond_host(node, obstacle, lowered.placed)
         graph, operands = None, lowered.operands
         if operands:
             with span("compile", ", ".join(operands)):

@@ -158,12 +158,20 @@ _OWN: Mapping[str, Callable[[onnx_ir.Node, Sequence[Array | None]], list[Array]]
 """Operators of ai.onnx for which the reference implementation is too slow or wrong."""
 
 
-def obstacle(node: onnx_ir.Node, version: int) -> str:
-    """Return the reason why an operator cannot be evaluated with any inputs, or "" if there is none."""
+def obstacle(node: onnx_ir.Node, version: int, lowered: bool) -> str:
+    """Return the reason why an operator cannot be evaluated with any inputs, or "" if there is none.
+
+    Args:
+        node: the operator.
+        version: the version of its operator set.
+        lowered: whether the device has the operator, so that a function of the model is no remedy.
+    """
+    if node.op_type in _OWN and not node.domain:
+        return ""
     try:
         evaluator(alone(node, [value is not None for value in node.inputs]), {node.domain: version})
     except Exception as error:  # The `onnx` package raises errors of many types.
-        return _refusal(node, error)
+        return _reason(node, error) if lowered else _refusal(node, error)
     return ""
 
 
@@ -176,7 +184,7 @@ def _refusal(node: onnx_ir.Node, error: Exception) -> str:
 def _reason(node: onnx_ir.Node, error: Exception) -> str:
     """Return the reason of an error of the reference implementation."""
     if _is_unknown(node, error):
-        return f"onnx has no operator {node.domain}.{node.op_type}"
+        return f"onnx has no operator {node.domain or 'ai.onnx'}.{node.op_type}"
     return f"onnx's reference implementation says: {type(error).__name__}: {error}"
 
 

@@ -18,7 +18,7 @@ from ..common.module import ModelModule
 from ..common.stages import ValueNeeded
 from ..description import Placed
 from . import host
-from .operators import OnnxInline
+from .operators import OnnxInline, handler
 from .tensors import OnnxTensor
 from .types import FLOAT32, Array, DType, logical
 
@@ -174,7 +174,10 @@ class OnnxModule(ModelModule[onnx_ir.Value, onnx_ir.Node]):
 
     def host_obstacle(self, node: onnx_ir.Node) -> str:
         """Return the reason why the host cannot evaluate a node, or "" if it can."""
-        return "" if node.op_type in host.CONTROL else host.obstacle(node, self.version(node))
+        if node.op_type in host.CONTROL:
+            return ""
+        version = self.version(node)
+        return host.obstacle(node, version, lowered=handler(node.domain, node.op_type, version) is not None)
 
     # refusals -----------------------------------------------------------------------------------------------------
 
