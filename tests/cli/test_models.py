@@ -105,6 +105,18 @@ def test_inputs_that_make_no_sense(model: Path, given: str, message: str) -> Non
     assert message in call("run", model, "-i", given, exit_code=2).stderr
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["x=1,2,3,4", "x=5,6,7,8"], "'1,2,3,4' and '5,6,7,8' are both for input 'x'"),
+        (["1,2,3,4", "5,6,7,8"], "are both for the first input; -i NAME=VALUE names another"),
+        (["1,2,3,4", "x=5,6,7,8"], "'1,2,3,4' and '5,6,7,8' are both for input 'x'"),
+    ],
+)
+def test_an_input_has_one_value(model: Path, given: list[str], message: str) -> None:
+    assert message in call("run", model, "-i", given[0], "-i", given[1], exit_code=2).stderr
+
+
 def test_numbers_for_an_input_of_fixed_shape(tmp_path: Path) -> None:
     text = "g (float[1, 4] x) => (float[1, 4] y) { y = Softmax(x) }"
     onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "m.onnx")

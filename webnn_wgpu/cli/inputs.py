@@ -76,7 +76,10 @@ class GivenInputs:
         given = {name: text for name, text in self.given.items() if name}
         if "" in self.given:
             text = self.given[""]
-            given = {name: text for name in names_in(text, names) or names[:1] or [""]} | given
+            spread = names_in(text, names)
+            if not spread and names and names[0] in given:
+                raise click.BadParameter(_both(text, given[names[0]], names[0]), param_hint="-i")
+            given = {name: text for name in spread or names[:1] or [""]} | given
         for name in given:
             if name not in names:
                 raise click.BadParameter(f"no input is called {name!r}; the inputs are: {', '.join(names)}", param_hint="-i")
@@ -176,6 +179,12 @@ class GivenInputs:
         }
 
 
+def _both(first: str, second: str, name: str) -> str:
+    """Return the fault of two values for an input. `name` is "" if they have none."""
+    which = f"input {name!r}" if name else "the first input; -i NAME=VALUE names another"
+    return f"{first!r} and {second!r} are both for {which}"
+
+
 def names_in(text: str, names: Sequence[str]) -> list[str]:
     """Return the names of inputs that a .npz file has an array for. Other texts have none."""
     path = Path(text)
@@ -194,7 +203,8 @@ def array_in(path: Path, name: str) -> Array:
             with array as arrays:
                 key = name if name in arrays.files else arrays.files[0] if len(arrays.files) == 1 else None
                 if key is None:
-                    raise click.BadParameter(f"{path} has no array {name!r}: {', '.join(arrays.files)}", param_hint="-i")
+                    known = ", ".join(arrays.files)
+                    raise click.BadParameter(f"{path} has no array {name!r}; there are {known}", param_hint="-i")
                 array = arrays[key]
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise click.BadParameter(f"{path} holds no array: {error}", param_hint="-i") from error
@@ -276,6 +286,8 @@ def pairs(what: str, kind: Callable[[str], Any] = str) -> Callable[..., dict[str
             name, parted, value = text.rpartition(":") if what == "SIZE" and "=" not in text else text.partition("=")
             if not parted:
                 name, value = "", text
+            if what == "VALUE" and name in found:
+                raise click.BadParameter(_both(found[name], value, name), param=parameter)
             try:
                 found[name] = kind(value)
             except ValueError:
