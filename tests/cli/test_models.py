@@ -144,6 +144,25 @@ def test_too_few_labels(model: Path, tmp_path: Path) -> None:
     assert "labels.txt names 2 of 3 classes" in call("run", model, "--labels", tmp_path / "labels.txt").stdout
 
 
+def test_too_many_labels(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_text("background\ncat\ndog\nfox\n\n")
+    written = call("run", model, "--labels", tmp_path / "labels.txt").stdout
+    assert "labels.txt names 4 classes, but the output has 3: names may be shifted" in written
+    (tmp_path / "labels.txt").write_text("cat\ndog\nfox\n\n")
+    assert "labels.txt" not in call("run", model, "--labels", tmp_path / "labels.txt").stdout
+
+
+def test_outputs_without_scores_have_no_classes(tmp_path: Path) -> None:
+    text = """g (float[1, 4] x) => (float[1, 4] y, float[1, 1] mean, float all, bool[1, 4] zero)
+    { y = Softmax(x) mean = ReduceMean(x, one) all = ReduceMean<keepdims = 0>(x) zero = Equal(x, x) }"""
+    text = text.replace("zero)\n", "zero) <int64[1] one = {1}>\n")
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "m.onnx")
+    assert re.findall("Classes by .*", call("run", tmp_path / "m.onnx", "--top", 2).stdout) == ["Classes by y"]
+    text = "g (float[1, 4] x) => (int64[1] y) { y = ArgMax<axis = 1, keepdims = 0>(x) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "m.onnx")
+    assert "no output has scores of classes" in call("run", tmp_path / "m.onnx", "--top", 2).stdout
+
+
 def test_classes_without_labels_are_numbers(model: Path) -> None:
     written = call("run", model, "--top", 2).stdout
     assert len(re.findall(r"^  0\.\d{4}  class [012]$", written, re.MULTILINE)) == 2

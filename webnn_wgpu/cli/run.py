@@ -82,10 +82,9 @@ def run(
     write_section(console, "Inputs without a value", given.notes)
     write_section(console, "Outputs", [(name, described(array)) for name, array in results.items()])
     if labels is not None or top is not None:
-        # Wider integers are indices and no scores.
-        scored = {name: array for name, array in results.items() if array.dtype.kind == "f" or array.dtype.itemsize == 1}
+        scored = {name: array for name, array in results.items() if has_scores(array)}
         for name, scores in scored.items():
-            rows = scores.reshape(-1, scores.shape[-1] if scores.ndim else 1)
+            rows = scores.reshape(-1, scores.shape[-1])
             for place, row in zip(np.ndindex(scores.shape[:-1]), rows[:ROWS], strict=False):
                 ranked, softmax = classes(row, names, top or 5)
                 which = f"{list(place)}" if len(rows) > 1 else ""
@@ -94,14 +93,24 @@ def run(
                 click.echo(
                     f"{name}: the first {ROWS} of {len(rows)} rows of {scores.shape[-1]} classes; -o FOLDER writes all scores"
                 )
-        most = max((scores.shape[-1] for scores in scored.values() if scores.ndim), default=0)
-        if labels is not None and len(names) < most:
+        most = max((scores.shape[-1] for scores in scored.values()), default=0)
+        if not scored:
+            click.echo("no output has scores of classes")
+        elif labels is not None and len(names) < most:
             click.echo(f"{labels} names {len(names)} of {most} classes")
+        elif labels is not None and len(names) > most:
+            click.echo(f"{labels} names {len(names)} classes, but the output has {most}: names may be shifted")
     if watched is not None:
         click.echo(watched)
     if output_dir is not None:
         for path in write_arrays(output_dir, results):
             click.echo(f"written: {path}")
+
+
+def has_scores(array: Array) -> bool:
+    """Return whether an output may have scores of classes: wider integers are indices, and truth values are no scores."""
+    scored = array.dtype.kind == "f" or (array.dtype.kind != "b" and array.dtype.itemsize == 1)
+    return scored and array.ndim > 0 and array.shape[-1] > 1
 
 
 def described(array: Array) -> str:
@@ -123,7 +132,7 @@ def read_labels(path: Path) -> dict[int, str]:
     except UnicodeDecodeError as error:
         raise click.BadParameter(f"{path} is not UTF-8: {error}", param_hint="--labels") from error
     if path.suffix.lower() != ".json":
-        return dict(enumerate(line.strip() for line in text.splitlines()))
+        return dict(enumerate(line.strip() for line in text.rstrip().splitlines()))
     try:
         content = json.loads(text)
         found: Mapping[Any, Any] = dict(enumerate(content)) if isinstance(content, list) else content  # pyright: ignore[reportUnknownArgumentType] - JSON of any kind
