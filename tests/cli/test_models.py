@@ -369,6 +369,15 @@ def test_sizes_that_make_no_sense(model: Path, command: str, option: str, messag
 
 
 @pytest.mark.parametrize("command", ["run", "info", "check", "bench", "diff"])
+def test_sizes_of_dimensions_without_a_name(command: str, tmp_path: Path) -> None:
+    text = "g (float[?, 4] x) => (float[?, 4] y) { y = Softmax(x) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "m.onnx")
+    error = call(command, tmp_path / "m.onnx", "-f", "batch=2", exit_code=2).stderr
+    assert "there are none. Dimensions without a name get their sizes from --input-shape NAME=SIZES" in error
+    call(command, tmp_path / "m.onnx", "--input-shape", "x=2,4")
+
+
+@pytest.mark.parametrize("command", ["run", "info", "check", "bench", "diff"])
 def test_without_the_onnx_package_it_says_what_to_install(model: Path, command: str, programs: Programs) -> None:
     arguments = ["webnn-wgpu", command, str(model)]
     program = f"import sys; sys.modules['onnx'] = None; sys.argv = {arguments!r}\nfrom webnn_wgpu.cli import main\nmain()"

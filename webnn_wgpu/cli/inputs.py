@@ -28,6 +28,9 @@ PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", "
 MOST_RANDOM_INTEGER = 10
 """Random integers are below this: most of them are indices, and tables have more rows than that."""
 
+UNNAMED = "Dimensions without a name get their sizes from --input-shape NAME=SIZES"
+"""The remedy for -f where a model names no dimension."""
+
 
 @dataclass(kw_only=True)
 class GivenInputs:
@@ -309,7 +312,9 @@ def check_names(dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]], in
     ):
         for name in given:
             if name not in there:
-                known = f"there are {', '.join(there)}" if there else "there is none"
+                known = f"there are {', '.join(there) or 'none'}"
+                if option == "-f" and not there:
+                    known += f". {UNNAMED}"
                 raise click.BadParameter(f"no {what} is called {name!r}; {known}", param_hint=option)
 
 

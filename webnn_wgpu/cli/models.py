@@ -19,7 +19,7 @@ from webnn_wgpu import MLContext, MLTypeError, WebNNError, ml
 from webnn_wgpu.frontends.images import NORMALIZATIONS, Preprocessing
 from webnn_wgpu.frontends.kinds import is_tfjs
 
-from .inputs import GivenInputs, described_sizes, pairs, size_of, sizes_of
+from .inputs import UNNAMED, GivenInputs, described_sizes, pairs, size_of, sizes_of
 
 if TYPE_CHECKING:
     from webnn_wgpu import Model, TfjsModel, TfliteModel, WebNNModel
@@ -290,6 +290,8 @@ def _naming_the_option() -> Generator[None]:
         if error.rule != UNKNOWN_DIMENSION:
             raise
         message = f"no symbolic dimension is called {error.got}; there are {error.allowed}"
+        if error.allowed == "none":
+            message += f". {UNNAMED}"
         raise click.BadParameter(message, param_hint="-f") from error
 
 
