@@ -66,7 +66,7 @@ def test_without_the_libraries_it_says_which_extra_brings_them(
     with pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 2
-    assert capsys.readouterr().err == f"webnn-wgpu needs the library {library}: pip install webnn-wgpu[cli]\n"
+    assert capsys.readouterr().err == f"webnn-wgpu needs the library {library}: pip install 'webnn-wgpu[cli]'\n"
 
 
 OPTIONS = """

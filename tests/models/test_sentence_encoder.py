@@ -179,7 +179,9 @@ def test_a_missing_library_is_named_with_the_command_that_brings_it(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError) as caught:
         SentenceEncoder(model_dir, context)
-    assert str(caught.value) == (f"the sentence encoder needs the library {library}: pip install webnn-wgpu[safetensors,text]")
+    assert str(caught.value) == (
+        f"the sentence encoder needs the library {library}: pip install 'webnn-wgpu[safetensors,text]'"
+    )
 
 
 @pytest.mark.parametrize(

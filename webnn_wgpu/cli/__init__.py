@@ -22,6 +22,6 @@ def main() -> None:
         missing = (error.name or "").partition(".")[0]
         if missing not in _LIBRARIES:
             raise
-        print(f"webnn-wgpu needs the library {missing}: pip install webnn-wgpu[cli]", file=sys.stderr)
+        print(f"webnn-wgpu needs the library {missing}: pip install 'webnn-wgpu[cli]'", file=sys.stderr)
         sys.exit(2)
     app(prog_name="webnn-wgpu")

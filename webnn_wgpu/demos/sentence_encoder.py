@@ -440,4 +440,4 @@ def _for_matmul(name: str, array: FloatArray) -> FloatArray:
 
 
 def _missing_library(name: str) -> str:
-    return f"the sentence encoder needs the library {name}: pip install webnn-wgpu[safetensors,text]"
+    return f"the sentence encoder needs the library {name}: pip install 'webnn-wgpu[safetensors,text]'"
