@@ -69,6 +69,13 @@ def test_files(tmp_path: Path) -> None:
         image_tensor(tmp_path / "text.png", (1, 3, 8, 8))
 
 
+def test_a_truncated_file_is_named(tmp_path: Path) -> None:
+    Image.effect_noise((64, 64), 50).save(tmp_path / "cat.png")
+    (tmp_path / "cat.png").write_bytes((tmp_path / "cat.png").read_bytes()[:1000])
+    with pytest.raises(wn.NotSupportedError, match=r"cat\.png: image file is truncated"):
+        image_tensor(tmp_path / "cat.png", (1, 3, 8, 8))
+
+
 @pytest.mark.parametrize("shape", [(2, 3, 8, 8), (1, 3), (1, 4, 8, 8)])
 def test_what_is_no_picture(shape: tuple[int, ...]) -> None:
     with pytest.raises(wn.MLTypeError):

@@ -136,6 +136,11 @@ def _opened(picture: Any, mode: str) -> Any:
                 return ImageOps.exif_transpose(opened).convert(mode)
         except UnidentifiedImageError as error:
             raise NotSupportedError(str(error)) from error
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            # The file's content. Pillow does not name the file.
+            raise NotSupportedError(f"{os.fspath(picture)}: {error}") from error  # pyright: ignore[reportUnknownArgumentType]
     return (Image.fromarray(picture) if isinstance(picture, np.ndarray) else picture).convert(mode)  # pyright: ignore[reportUnknownArgumentType] - pixels of any kind
 
 
