@@ -97,6 +97,28 @@ def test_of_constants_it_is_run_all_the_same(context: wn.MLContext) -> None:
     np.testing.assert_allclose(context.compute(graph, {})["y"], X * 0.5 + 10)
 
 
+def test_a_number_of_a_run_is_an_input(anywhere: wn.MLContext) -> None:
+    source = """
+    struct Params { factor: f32, count: u32 }
+    @group(0) @binding(0) var<storage, read> x: array<f32>;
+    @group(0) @binding(1) var<storage, read> offset: f32;
+    @group(0) @binding(2) var<storage, read> params: Params;
+    @group(0) @binding(3) var<storage, read_write> y: array<f32>;
+    @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+        if (id.x < params.count) { y[id.x] = x[id.x] * params.factor + offset; }
+    }"""
+    builder = anywhere.create_graph_builder()
+    x, offset, params = (
+        builder.input("x", [10], "float32"),
+        builder.input("b", [], "float32"),
+        builder.input("p", [2], "uint32"),
+    )
+    y = builder.wgsl_op(source, [x, offset, params], output_shapes=[10], output_types="float32", workgroups=1)
+    words = np.array([np.float32(3).view(np.uint32), 10], np.uint32)
+    found = anywhere.compute(builder.build({"y": y}), {"x": X, "b": 2, "p": words})["y"]
+    np.testing.assert_allclose(found, 3 * X + 2, rtol=1e-6)
+
+
 def test_without_inputs(context: wn.MLContext) -> None:
     source = """@group(0) @binding(0) var<storage, read_write> y: array<u32, 100>;
     @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -169,6 +191,8 @@ def test_merged_with_its_like_alone(context: wn.MLContext) -> None:
 BROKEN = SCALE.replace("FACTOR", "FACTOR + wrong")
 WRITES_INPUT = SCALE.replace("<storage, read>", "<storage, read_write>")
 GAP = SCALE.replace("binding(1)", "binding(2)")
+UNIFORM = SCALE.replace("@group(0) @binding(1)", "@group(0) @binding(1) var<uniform> p: vec4<f32>; @group(0) @binding(2)")
+TEXTURE = UNIFORM.replace("var<uniform> p: vec4<f32>", "var p: texture_2d<f32>")
 MANY = {"output_shapes": [[1]] * 9, "output_types": ["float32"] * 9}
 
 
@@ -178,6 +202,14 @@ MANY = {"output_shapes": [[1]] * 9, "output_types": ["float32"] * 9}
         (7, {}, TypeError, "source must be WGSL text; got int"),
         ("fn other() {}", {}, TypeError, "the shader must have an entry point main; got 'fn other() {} const SIZE"),
         (GAP, {}, TypeError, "bindings must be numbered 0, 1, 2, ...; got x: 0, y: 2"),
+        (
+            UNIFORM,
+            {},
+            TypeError,
+            "every variable with a binding must be a storage buffer; got var<uniform> p. A buffer `var<storage, read> p: vec4<f32>`"
+            " takes its place",
+        ),
+        (TEXTURE, {}, TypeError, "every variable with a binding must be a storage buffer; got var p"),
         (
             SCALE.replace("@group(0)", "@group(1)", 1),
             {},

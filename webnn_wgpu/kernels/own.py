@@ -22,6 +22,9 @@ from .spec import Binding, KernelSpec
 Fail = Callable[..., Exception]
 
 _STORAGE = re.compile(r"((?:@\w+\s*(?:\([^()]*\)\s*)?)+)var\s*<\s*storage\s*(?:,\s*(\w+)\s*)?,?\s*>\s*(\w+)(?:\s*:\s*([^;]*))?")
+_OTHER = re.compile(r"@(?:group|binding)\b[^;{}]*?\bvar\s*(?:<\s*(?!storage\b)(\w+)\s*>)?\s*(\w+)\s*:\s*([^;]*)")
+"""A variable with a binding that is no storage buffer: its address space, its name and its type."""
+
 _ALIAS = re.compile(r"\balias\s+(\w+)\s*=\s*(\w+)\s*;")
 _NUMBERS = re.compile(r"(?:array<)?(?:atomic<)?(?:(vec)[234]<|mat\dx\d<)?(f32|f16|i32|u32)[>,].*")
 _SHORT = re.compile(r"\b(vec\d|mat\dx\d)([fhiu])\b")
@@ -54,12 +57,18 @@ def declared_bindings(source: str, fail: Fail) -> list[Declared]:
     """Return the storage buffers that a source declares in bind group 0, in the order of their bindings.
 
     Raises:
-        Exception: the exception of `fail`: no function main, or bindings that are not 0, 1, 2, ...
+        Exception: the exception of `fail`: no function main, other variables than storage buffers, or bindings that are not
+            0, 1, 2, ...
     """
     code = without_comments(source)
     if not _MAIN.search(code):
         hint = "" if "{" in code else "A file is read by Path(file).read_text()"
         raise fail("the shader must have an entry point main", got=_shortened(code), hint=hint)
+    if other := _OTHER.search(code):
+        space, name, type_ = other.groups()
+        hint = f"A buffer `var<storage, read> {name}: {type_.strip()}` takes its place" if space else ""
+        got = f"var{f'<{space}>' * bool(space)} {name}"
+        raise fail("every variable with a binding must be a storage buffer", got=got, hint=hint)
     found: dict[int, Declared] = {}
     aliases = dict(_ALIAS.findall(code))
     for attributes, access, name, type_ in _STORAGE.findall(code):
