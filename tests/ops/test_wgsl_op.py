@@ -97,6 +97,33 @@ def test_of_constants_it_is_run_all_the_same(context: wn.MLContext) -> None:
     np.testing.assert_allclose(context.compute(graph, {})["y"], X * 0.5 + 10)
 
 
+def test_constants_are_the_values_of_overrides(context: wn.MLContext) -> None:
+    source = """
+    @id(3) override SIZE: u32; // not override FACTOR = 1;
+    override FACTOR: f32
+        = 1.0;
+    override OFFSET = 0.5;
+    @group(0) @binding(0) var<storage, read> x: array<f32>;
+    @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+    @compute @workgroup_size(SIZE) fn main(@builtin(local_invocation_index) i: u32) { y[i] = x[i] * FACTOR + OFFSET; }"""
+    constants = {"SIZE": 10, "FACTOR": 3}
+    wanted = 3 * X + 0.5
+    builder = context.create_graph_builder()
+    given: dict[str, Any] = {"output_shapes": [10], "output_types": "float32", "workgroups": 1, "label": "mine"}
+    y = builder.wgsl_op(source, [builder.input("x", [10], "float32")], constants=constants, **given)
+    graph = builder.build({"y": y})
+    np.testing.assert_allclose(context.compute(graph, {"x": X})["y"], wanted)
+    np.testing.assert_allclose(
+        wn.run_wgsl(source, X, np.zeros_like(X), workgroups=1, constants=constants, context=context), wanted
+    )
+    np.testing.assert_allclose(debug.interpret(source, [X, 40], grid=1, constants=constants).outputs["y"], wanted)
+    graph.override("mine", source.replace("* FACTOR", "* -FACTOR"))
+    np.testing.assert_allclose(context.compute(graph, {"x": X})["y"], -3 * X + 0.5)
+    wrong = source.replace("* FACTOR", "* wrong")
+    with pytest.raises(wn.OperationError, match=r"line 8, column .* identifier: `wrong`"):  # lines keep their numbers
+        wn.run_wgsl(wrong, X, np.zeros_like(X), workgroups=1, constants=constants, context=context)
+
+
 def test_a_number_of_a_run_is_an_input(anywhere: wn.MLContext) -> None:
     source = """
     struct Params { factor: f32, count: u32 }
@@ -206,8 +233,8 @@ MANY = {"output_shapes": [[1]] * 9, "output_types": ["float32"] * 9}
             UNIFORM,
             {},
             TypeError,
-            "every variable with a binding must be a storage buffer; got var<uniform> p. A buffer `var<storage, read> p: vec4<f32>`"
-            " takes its place",
+            "every variable with a binding must be a storage buffer; got var<uniform> p. A buffer"
+            " `var<storage, read> p: vec4<f32>` takes its place",
         ),
         (TEXTURE, {}, TypeError, "every variable with a binding must be a storage buffer; got var p"),
         (

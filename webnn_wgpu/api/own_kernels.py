@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from ..core.caps import Caps
-from ..kernels.own import check_elements, constant_declarations, declared_bindings, declaring, lacking, type_declarations
+from ..kernels.own import (
+    check_elements,
+    constant_declarations,
+    declared_bindings,
+    declaring,
+    lacking,
+    standing,
+    type_declarations,
+)
 from ..kernels.spec import Grid
 from ..runtime.own_kernels import RunArgument, is_gpu_buffer
 from .arrays import Fail, as_array, failing, is_integer, tensor_type
@@ -34,7 +42,8 @@ def completed(source: Any, constants: Any, data_types: Sequence[str], fail: Fail
         raise fail("constants must be a mapping of name to number", got=type(constants).__name__)
     types = type_declarations(data_types)
     numbers = constant_declarations(cast("Mapping[str, Any]", constants or {}), fail)
-    return declaring(source, [*lacking(source, types), *numbers]), (*types, *numbers)
+    text, others = standing(source, numbers)
+    return declaring(text, [*lacking(text, types), *others]), (*types, *numbers)
 
 
 def grid_of(workgroups: Any, caps: Caps, fail: Fail) -> Grid:
@@ -69,7 +78,7 @@ def run_wgsl(
             Arrays are copied to the device, and copied back into new arrays if the source writes them. The kernel accesses
             tensors and buffers directly.
         workgroups: the number of workgroups: (x, y, z), (x, y) or x.
-        constants: numbers or bools by name, which the source uses as constants.
+        constants: numbers or bools by name, which the source uses as constants. An `override` of the name gets the value.
         context: the context of the run. The default is the context of the tensors, else the device of the buffers, else the
             best device.
         label: a name for messages and debuggers.

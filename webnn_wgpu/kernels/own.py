@@ -32,6 +32,7 @@ _MAIN = re.compile(r"\bfn\s+main\b")
 _HALF = re.compile(r"\b(f16|vec[234]h|mat[234]x[234]h)\b")
 _ENABLED = re.compile(r"\benable\b[^;]*\bf16\b")
 _DECLARED = r"\b(?:(?:alias|struct|const|override|fn)\s+|var\s*(?:<[^<>]*>)?\s*)"
+_OVERRIDE = r"(?:@id\s*\([^()]*\)\s*)?\boverride\s+{name}\b\s*(:[^=;]*)?(?:=[^;]*)?;"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DTYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "i32": np.dtype(np.int32), "u32": np.dtype(np.uint32)}
 _SCALARS = {"f": "f32", "h": "f16", "i": "i32", "u": "u32"}
@@ -169,6 +170,25 @@ def declaring(source: str, declarations: Iterable[str]) -> str:
     whole = "\n".join([source.rstrip("\n"), *declarations, ""])
     code = without_comments(whole)
     return "enable f16; " * (bool(_HALF.search(code)) and not _ENABLED.search(code)) + whole
+
+
+def standing(source: str, constants: Iterable[str]) -> tuple[str, list[str]]:
+    """Return a source with constants in the place of its `override`s of these names, and the other constants.
+
+    >>> standing("override SIZE: u32 = 8; @id(1) override N: f32;", ["const SIZE = 4;", "const N = 0.5;", "const M = 1;"])
+    ('const SIZE: u32 = 4; const N: f32 = 0.5;', ['const M = 1;'])
+    """
+    others: list[str] = []
+    for constant in constants:
+        name, value = constant.removeprefix("const ").removesuffix(";").split(" = ")
+        found = re.search(_OVERRIDE.format(name=name), without_comments(source))
+        if found is None:
+            others.append(constant)
+        else:
+            type_ = found[1].rstrip() if found[1] else ""
+            lines = "\n" * found[0].count("\n")  # later lines keep their numbers
+            source = f"{source[: found.start()]}const {name}{type_} = {value};{lines}{source[found.end() :]}"
+    return source, others
 
 
 def lacking(source: str, declarations: Iterable[str]) -> tuple[str, ...]:

@@ -140,7 +140,8 @@ def check_kernel(
         workgroups: the number of workgroups: (x, y, z), (x, y) or x, or a function of the `KernelCase`, which has `shapes`,
             `dtypes` and `constants`.
         dtypes: the data types, or lists with one per input. Each one is combined with each of the shapes.
-        constants: name -> number of the source's constants, or a function of the `KernelCase` that returns them.
+        constants: name -> number of the source's constants and `override`s, or a function of the `KernelCase` that returns
+            them.
         variations: other values of constants that must keep results within the tolerance too, such as workgroup sizes.
         updated: the names of outputs with an initial content, which are inputs too.
         inputs: returns the inputs for a random generator and the `KernelCase`. It is called once for each set of elements, with

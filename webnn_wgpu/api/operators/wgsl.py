@@ -82,7 +82,8 @@ class WgslOperators(OperatorMethods):
             output_types: the output's data type, or a list of the outputs'. A buffer of floats must have this type. A buffer of
                 `i32` or `u32` holds the bits of any type without a conversion: an int64 takes two words.
             workgroups: the number of workgroups: (x, y, z), (x, y) or x.
-            constants: numbers or bools by name, which the source uses as constants, also as sizes of arrays and workgroups.
+            constants: numbers or bools by name, which the source uses as constants, also as sizes of arrays and workgroups. An
+                `override` of the name gets the value.
             reference: returns the results in numpy, as `reference(*arrays)`, for contexts without a device and for
                 `debug.diff`. Results in float64 and int64 become the output's data type.
             label: the operator's name in messages, plans and debuggers.
