@@ -124,6 +124,27 @@ def test_constants_are_the_values_of_overrides(context: wn.MLContext) -> None:
         wn.run_wgsl(wrong, X, np.zeros_like(X), workgroups=1, constants=constants, context=context)
 
 
+@pytest.mark.parametrize("directive", ["enable subgroups;", "enable f16, subgroups;", "enable\nsubgroups ;"])
+def test_subgroups_may_be_enabled(context: wn.MLContext, directive: str) -> None:
+    if "subgroup" not in context.caps.features or ("f16" in directive and "shader-f16" not in context.caps.features):
+        pytest.skip("the device lacks the features")
+    source = f"""{directive}
+    @group(0) @binding(0) var<storage, read> x: array<f32>;
+    @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+    @compute @workgroup_size(10) fn main(@builtin(local_invocation_index) i: u32) {{ y[i] = subgroupBroadcast(x[i], 0u); }}"""
+    builder = context.create_graph_builder()
+    x = builder.input("x", [10], "float32")
+    y = builder.wgsl_op(source, [x], output_shapes=[10], output_types="float32", workgroups=1, label="mine")
+    graph = builder.build({"y": y})
+    assert context.compute(graph, {"x": X})["y"][0] == X[0]
+    graph.override("mine", source.replace("= subgroup", "= -subgroup"))
+    assert context.compute(graph, {"x": X})["y"][0] == -X[0]
+    wrong = source.replace("x[i]", "wrong")
+    line = 4 + directive.count("\n")
+    with pytest.raises(wn.OperationError, match=f"line {line}, column .* identifier: `wrong`"):
+        wn.run_wgsl(wrong, X, np.zeros_like(X), workgroups=1, context=context)
+
+
 def test_a_number_of_a_run_is_an_input(anywhere: wn.MLContext) -> None:
     source = """
     struct Params { factor: f32, count: u32 }

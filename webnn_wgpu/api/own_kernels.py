@@ -15,6 +15,7 @@ from ..kernels.own import (
     constant_declarations,
     declared_bindings,
     declaring,
+    for_naga,
     lacking,
     standing,
     type_declarations,
@@ -42,7 +43,7 @@ def completed(source: Any, constants: Any, data_types: Sequence[str], fail: Fail
         raise fail("constants must be a mapping of name to number", got=type(constants).__name__)
     types = type_declarations(data_types)
     numbers = constant_declarations(cast("Mapping[str, Any]", constants or {}), fail)
-    text, others = standing(source, numbers)
+    text, others = standing(for_naga(source), numbers)
     return declaring(text, [*lacking(text, types), *others]), (*types, *numbers)
 
 

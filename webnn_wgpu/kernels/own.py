@@ -31,6 +31,7 @@ _SHORT = re.compile(r"\b(vec\d|mat\dx\d)([fhiu])\b")
 _MAIN = re.compile(r"\bfn\s+main\b")
 _HALF = re.compile(r"\b(f16|vec[234]h|mat[234]x[234]h)\b")
 _ENABLED = re.compile(r"\benable\b[^;]*\bf16\b")
+_ENABLE = re.compile(r"\benable\b([^;]*);")
 _DECLARED = r"\b(?:(?:alias|struct|const|override|fn)\s+|var\s*(?:<[^<>]*>)?\s*)"
 _OVERRIDE = r"(?:@id\s*\([^()]*\)\s*)?\boverride\s+{name}\b\s*(:[^=;]*)?(?:=[^;]*)?;"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -189,6 +190,25 @@ def standing(source: str, constants: Iterable[str]) -> tuple[str, list[str]]:
             lines = "\n" * found[0].count("\n")  # later lines keep their numbers
             source = f"{source[: found.start()]}const {name}{type_} = {value};{lines}{source[found.end() :]}"
     return source, others
+
+
+def for_naga(source: str) -> str:
+    """Return a source without `subgroups` in its `enable` directives. Other text keeps its position.
+
+    Browsers demand that extension for subgroup functions. naga refuses its name, and has the functions by a device's feature.
+
+    >>> for_naga("enable subgroups; enable f16, subgroups; fn main() {}")
+    '                  enable f16;            fn main() {}'
+    """
+    for found in _ENABLE.finditer(without_comments(source)):
+        names = [name.strip() for name in found[1].split(",")]
+        if "subgroups" in names:
+            others = ", ".join(name for name in names if name not in ("subgroups", ""))
+            lines = "\n" * found[0].count("\n")
+            directive = f"enable {others};" * bool(others)
+            blank = directive.ljust(len(found[0]) - len(lines)) + lines
+            source = source[: found.start()] + blank + source[found.end() :]
+    return source
 
 
 def lacking(source: str, declarations: Iterable[str]) -> tuple[str, ...]:
