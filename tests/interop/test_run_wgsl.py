@@ -71,6 +71,11 @@ def test_wrong_calls(own: wn.MLContext, reference: wn.MLContext, gpu: wgpu.GPUDe
     ):
         with pytest.raises(kind, match=rf"run_wgsl(\('mine'\))?: {message}"):
             wn.run_wgsl(SCALE, *arguments, **{**options, **changed})
+    typed = SCALE.replace("array<f32>", "array<T>")
+    with pytest.raises(
+        wn.OperationError, match=r"`T` is the data type of an array, .* `alias T = f32;` declares it for others\. Its"
+    ):
+        wn.run_wgsl(typed, shared, buffer(gpu), **options)
     fixed = SCALE.replace("y: array<f32>", "y: array<f32, 8>")
     with pytest.raises(wn.OperationError, match="size 16 where the shader expects 32"):
         wn.run_wgsl(fixed, x, x, **options)

@@ -322,6 +322,31 @@ def test_wrong_calls(source: Any, options: dict[str, Any], kind: type[Exception]
     assert len(builder.build({"y": builder.neg(x)}).source.nodes) == 1
 
 
+@pytest.mark.parametrize(
+    ("line", "features"),
+    [
+        ("var<private> half: f16;", "shader-f16"),
+        ("var<private> long: u64;", "shader-int64"),
+        ("fn all() -> f32 { return subgroupAdd(1.0); }", "subgroup"),
+        ("fn wait() { subgroupBarrier(); }", "subgroup and subgroup-barrier"),
+    ],
+)
+def test_a_feature_that_the_device_lacks(line: str, features: str) -> None:
+    context = wn.ml.create_context(open_profile("default-limits").gpu)
+    builder = context.create_graph_builder()
+    with pytest.raises(
+        wn.OperationError, match=rf"The device lacks {features}: .*`required_features` did not name it\. Its source"
+    ):
+        builder.wgsl_op(
+            SCALE + line,
+            [builder.input("x", [10], "float32")],
+            output_shapes=[10],
+            output_types="float32",
+            workgroups=1,
+            constants={"SIZE": 64, "FACTOR": 1},
+        )
+
+
 def test_wrong_inputs(context: wn.MLContext) -> None:
     builder, other = context.create_graph_builder(), context.create_graph_builder()
     foreign = other.input("x", [10], "float32")

@@ -40,6 +40,14 @@ class Pipeline:
     warm: set[Hashable] = field(default_factory=set[Hashable], compare=False)
 
 
+_FEATURES = {
+    "`f16` extension is not supported": "shader-f16",
+    "SHADER_INT64": "shader-int64",
+    r"\bSUBGROUP\b": "subgroup",
+    "SUBGROUP_BARRIER": "subgroup-barrier",
+}
+"""Words of naga's messages -> the feature that a shader needs."""
+
 _NOTHING_BYTES = 64
 """At least one element of any array."""
 
@@ -112,7 +120,7 @@ class PipelineCache:
                 f"{_blamed(spec)} does not compile: {compiler_message(str(error), found)}",
                 label=label,
                 got="" if spec.source else str(spec),
-                hint=". ".join(filter(None, (_about_constants(spec, str(error)), f"Its source is in {file}", made))),
+                hint=". ".join(filter(None, (_advice(spec, str(error)), f"Its source is in {file}", made))),
             ) from error
 
     def override(self, planned: PlannedDispatch, source: SourceMap) -> Pipeline:
@@ -209,16 +217,23 @@ def _blamed(spec: KernelSpec) -> str:
     return "the shader" if spec.source else f"shader of template {template_file(spec)}"
 
 
-def _about_constants(spec: KernelSpec, error: str) -> str:
-    """Return a hint about the constants of an application's own source, or "".
+def _advice(spec: KernelSpec, error: str) -> str:
+    """Return a hint about a fault of an application's own source, or "".
 
-    One is about a name in capitals that nothing defines. The other is about whole floats, such as the quotient of two sizes in
-    Python, where the compiler expects another type.
+    One is about a feature that the device lacks. Others are about a name in capitals that nothing defines, and about whole
+    floats, such as the quotient of two sizes in Python, where the compiler expects another type.
     """
     if not spec.source:
         return ""
+    if lacking := [feature for words, feature in _FEATURES.items() if re.search(words, error)]:
+        return (
+            f"The device lacks {' and '.join(lacking)}: its adapter has no such feature, or `required_features` did not name it"
+        )
     if undefined := re.search(r"no definition in scope for identifier: `([A-Z][A-Z0-9_]*)`", error):
-        return f"`constants={{'{undefined[1]}': ...}}` defines a constant"
+        name = undefined[1]
+        if re.fullmatch(r"T\d*", name):
+            return f"`{name}` is the data type of an array, tensor or operand. `alias {name} = f32;` declares it for others"
+        return f"`constants={{'{name}': ...}}` defines a constant"
     whole: list[tuple[str, str]] = re.findall(r"\bconst (\w+) = (-?\d+\.0);", spec.source)
     if not whole or not re.search(r"[Aa]bstract|concrete type|inconsistent type|expected to be|with index", error):
         return ""

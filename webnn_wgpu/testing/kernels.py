@@ -156,7 +156,7 @@ def check_kernel(
         label: a name for messages, or "".
 
     Returns:
-        The results, with the distance of each case. Cases of data types that an adapter lacks are marked as skipped.
+        The results, with the distance of each case. Cases of data types that a device lacks are marked as skipped.
 
     Raises:
         KernelFault: an AssertionError, with the report as message and as `report`: the kernel has faults.
@@ -201,7 +201,7 @@ def check_kernel(
             case = replace(bare, constants=dict(constants(bare) if callable(constants) else constants))
             kernel = KernelOnDevice(source, case, workgroups, parameters, context, fail)
             if missing := kernel.missing:
-                checked.append(CheckedCase(case=case, adapter=context.description, skipped=f"the adapter has no {missing}"))
+                checked.append(CheckedCase(case=case, adapter=context.description, skipped=f"the device lacks {missing}"))
                 continue
             drawn = _draws(draws, case, inputs)
             for arrays in drawn:
