@@ -151,11 +151,20 @@ def prepared_run(
             value = argument
         else:
             value = np.ascontiguousarray(as_array(argument, fail, f"argument {i}"))
-            tensor_type(value.dtype.name, value.shape, fail)
             check_elements(found.name, found.type, value.dtype, fail)
+            tensor_type(value.dtype.name, value.shape, _about(found.name, fail))
         given.append(RunArgument(value, found.name, accesses[found.access]))
     grid = grid_of(workgroups, context.caps, fail)
     return PreparedRun(operator=operator, label=label, context=context, source=text, arguments=given, grid=grid)
+
+
+def _about(name: str, fail: Fail) -> Fail:
+    """Return a function that creates errors about the array of a buffer."""
+
+    def named(rule: str, *, got: str, **parts: Any) -> Exception:
+        return fail(rule, got=f"{name}: {got}", **parts)
+
+    return named
 
 
 def data_types_of(arguments: Iterable[Any]) -> list[str]:
