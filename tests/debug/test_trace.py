@@ -235,7 +235,23 @@ def test_operators_of_the_programs_own(context: wn.MLContext) -> None:
             wn.OperationError,
             "^trace_wgsl: the source does not compile: <wgsl>:5:5: no definition in scope for identifier: `foo`",
         ),
-        ("dbg(1);", "lane.x == 0u", wn.OperationError, "'where' does not compile: lane.x == 0u; got .*identifier: `lane`"),
+        (
+            "dbg(1);",
+            "lane.x == 0u",
+            wn.OperationError,
+            "^trace_wgsl: 'where' does not compile: lane.x == 0u; got no definition in scope for identifier: `lane`; allowed: a"
+            " WGSL condition on workgroup, invocation and global. A function of a TracedValue selects values$",
+        ),
+        *(
+            (
+                body,
+                None,
+                wn.OperationError,
+                r'does not compile: <wgsl>:5:.* A dbg statement has the form dbg\(value, "name"\); and not dbg',
+            )
+            for body in ("dbg(id.x, 'x');", "dbg(id.x, x);", 'dbg("x", id.x);')
+        ),
+        ("dbg(id.x); foo bar;", None, wn.OperationError, "the source does not compile: <wgsl>:5:15: expected.*bar;'$"),
         (
             "var a: array<f32, 2>; dbg(a);",
             None,

@@ -14,6 +14,7 @@ _TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\bdbg\s*\(|[()\[\]]
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _NAMED = re.compile(r'(.*),\s*"((?:\\.|[^"\\\n])*)"\s*,?\s*', re.DOTALL)
 _OWN = re.compile(r"\bfn\s+dbg\b")
+_BRACKETS = re.compile(r"\([^()\[\]]*\)|\[[^()\[\]]*\]")
 _END = re.compile(r"\s*;")
 _SPACE = re.compile(r"[ \t]*")
 
@@ -43,6 +44,18 @@ class DbgStatement:
     value: str
     value_start: int
     name: str
+
+    @property
+    def has_one_value(self) -> bool:
+        """Whether the value is free of quotes, and of commas outside of brackets.
+
+        >>> [s.has_one_value for s in dbg_statements("dbg(f(a, b)); dbg(a, b); dbg(a, 'b');")]
+        [True, False, False]
+        """
+        text, count = self.value, 1
+        while count:
+            text, count = _BRACKETS.subn("", text)
+        return not any(character in text for character in ",\"'")
 
 
 def dbg_statements(source: str) -> list[DbgStatement]:

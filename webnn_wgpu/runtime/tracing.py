@@ -16,7 +16,7 @@ from ..kernels.spec import KernelSpec
 from ..kernels.tracing import COUNT_BYTES, RECORD_WORDS, ValueType, traced, value_types, with_value, with_values
 from .buffer import Buffer
 from .device import Device
-from .messages import compiler_message
+from .messages import compiler_message, wgpu_message
 from .pipelines import PipelineCache
 from .readback import StagingPool
 
@@ -61,7 +61,7 @@ class Tracer:
         self._compile(with_values(source.text, self._statements))
         self._types = [self._type_of(i) for i in range(len(self._statements))]
         code = traced(source.text, self._statements, self._types, condition, limit)
-        module = self._compile(code, f"'where' does not compile: {condition}")
+        module = self._compile(code, condition)
         gpu = device.gpu
         layout = gpu.create_bind_group_layout(
             entries=[{"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "storage"}}]
@@ -87,12 +87,22 @@ class Tracer:
                 allowed=f"max-storage-buffers-per-shader-stage {limit}",
             )
 
-    def _compile(self, code: str, what: str = "") -> wgpu.GPUShaderModule:
+    def _compile(self, code: str, condition: str = "") -> wgpu.GPUShaderModule:
+        """Compile a source, whose only fault can be the condition if there is one."""
         try:
             return self._device.gpu.create_shader_module(label=f"traced {self._spec}", code=code)
         except wgpu.GPUError as error:
+            if condition:
+                raise OperationError(
+                    f"'where' does not compile: {condition}",
+                    got=wgpu_message(error).partition("; ")[0],
+                    allowed="a WGSL condition on workgroup, invocation and global",
+                    hint="A function of a TracedValue selects values",
+                ) from error
             said = compiler_message(str(error), self._source)
-            raise OperationError(what or f"the source does not compile: {said}", got=said if what else "") from error
+            misused = [s.value for s in self._statements if not s.has_one_value]
+            hint = f'A dbg statement has the form dbg(value, "name"); and not dbg({misused[0]});' if misused else ""
+            raise OperationError(f"the source does not compile: {said}", hint=hint) from error
 
     def _type_of(self, number: int) -> ValueType:
         """Return the type of a statement's value: the first that the compiler takes."""
