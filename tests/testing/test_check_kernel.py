@@ -318,6 +318,16 @@ def test_integers_of_a_reference_take_the_declared_type(on: list[wn.MLContext]) 
     assert "never written" not in found
 
 
+def test_a_number_is_a_shape_among_others(on: list[wn.MLContext]) -> None:
+    source = """
+@group(0) @binding(0) var<storage, read> x: array<T>;
+@group(0) @binding(1) var<storage, read> factor: T;
+@group(0) @binding(2) var<storage, read_write> y: array<T>;
+@compute @workgroup_size(4) fn main(@builtin(local_invocation_index) i: u32) { y[i] = x[i] * factor; }"""
+    report = check_kernel(source, np.multiply, shapes=[[4, ()]], workgroups=1, on=on)
+    assert [str(c.case) for c in report.checked] == ["float32[4], float32[]"]
+
+
 def test_a_kernel_without_inputs(on: list[wn.MLContext]) -> None:
     source = """@group(0) @binding(0) var<storage, read_write> y: array<u32>;
 @compute @workgroup_size(8) fn main(@builtin(local_invocation_index) i: u32) { y[i] = i; }"""
@@ -466,6 +476,10 @@ def test_what_is_refused(on: list[wn.MLContext], reference: wn.MLContext) -> Non
         check_kernel(SQUARE, np.square, **given, dtypes=["float64"])
     with pytest.raises(wn.MLTypeError, match="there must be at least one shape and one data type"):
         check_kernel(SQUARE, np.square, **{**given, "shapes": []})
+    rule = "a case must be the shape of an input, or a list of the inputs' shapes"
+    for shapes in ("n", [[(2,), "n"]], [(2.0,)]):
+        with pytest.raises(wn.MLTypeError, match=f"{rule}; got .* The shapes of several inputs are one case"):
+            check_kernel(SQUARE, np.square, **{**given, "shapes": shapes})
     floats = SQUARE.replace("array<T>", "array<f32>")
     for source, reference_function, changed, message in (
         (SQUARE, np.square, {"shapes": 64}, r"shapes must be a list .*; got 64; allowed: shapes=\[64\]"),

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..accuracy.distance import absolute_distance, ulp_distance
-from ..api.arrays import failing
+from ..api.arrays import failing, is_integer
 from ..api.backend import ON_A_DEVICE, DeviceBackend
 from ..api.context import MLContext
 from ..api.internals import internals
@@ -238,8 +238,12 @@ def _data_type(given: Any, fail: Callable[..., Exception]) -> str:
 def _case(shapes: Any, dtypes: Any, fail: Callable[..., Exception]) -> KernelCase:
     """Return a case as the caller gives it: one shape or several, one data type or several."""
     listed = list(cast("Sequence[Any]", shapes)) if isinstance(shapes, Sequence) else [shapes]
-    nested = all(isinstance(s, Sequence) for s in listed) and (bool(listed) or isinstance(shapes, list))
-    all_shapes = [tuple(map(int, s)) for s in listed] if nested else [tuple(map(int, listed))]
+    given = [list(cast("Sequence[Any]", s)) if isinstance(s, Sequence) else s for s in listed]
+    nested = any(isinstance(s, list) for s in given) or (not listed and isinstance(shapes, list))
+    sizes: list[list[Any]] = [s if isinstance(s, list) else [s] for s in given] if nested else [given]
+    if not all(is_integer(size) for shape in sizes for size in shape):
+        raise fail("a case must be the shape of an input, or a list of the inputs' shapes", got=quoted(listed), hint=_SEVERAL)
+    all_shapes = [tuple(map(int, shape)) for shape in sizes]
     several = isinstance(dtypes, list | tuple)
     names = [_data_type(d, fail) for d in (cast("Sequence[Any]", dtypes) if several else [dtypes] * len(all_shapes))]
     if len(names) != len(all_shapes):
