@@ -11,6 +11,7 @@ import pytest
 
 import webnn_wgpu as wn
 from tests.support import open_profile
+from webnn_wgpu import debug
 from webnn_wgpu.testing import KernelCase, KernelFault, check_kernel
 from webnn_wgpu.testing.kernel_runs import KernelOnDevice
 from webnn_wgpu.testing.kernels import UNPROVEN
@@ -344,6 +345,20 @@ def test_a_later_set_of_elements_is_named(on: list[wn.MLContext]) -> None:
     found = faults(on, SQUARE, wrong_later, shapes=[5], dtypes=["int32"], workgroups=squares, constants={"SIZE": 8})
     assert found.endswith("by 1 ULP, with set 3 of 4 of elements")
     assert len(drawn) == 4
+
+
+def test_the_elements_of_a_fault_are_in_the_report(on: list[wn.MLContext]) -> None:
+    case: dict[str, Any] = {"dtypes": ["int32"], "workgroups": squares, "constants": {"SIZE": 8}, "on": on}
+    with pytest.raises(KernelFault) as raised:
+        check_kernel(SQUARE, lambda x: x**2 + (len(x) > 5 and x[-1] == x.max()), shapes=[5, 6], **case)
+    report = raised.value.report
+    right, wrong = report.checked
+    assert right.inputs == ()
+    (x,) = wrong.inputs
+    assert (x.dtype, x.shape, x[-1]) == (np.int32, (6,), x.max())
+    assert "next: error.report.checked[1].inputs are the arrays of the first case with faults" in str(report)
+    found = debug.interpret(SQUARE, [*wrong.inputs, x.nbytes], grid=1, constants={"SIZE": 8})
+    assert np.array_equal(found.outputs["y"].view(np.int32), x**2)
 
 
 def test_a_tolerance_of_the_reported_distance_suits_all_sets(on: list[wn.MLContext]) -> None:

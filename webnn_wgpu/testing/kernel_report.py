@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ..core.data_types import Array
 from ..display.tables import aligned
 
 Number: TypeAlias = int | float | bool
@@ -39,6 +40,7 @@ class CheckedCase:
         adapter: the adapter, driver and backend, for people.
         distance: the largest distance of an element from the reference, in ULP or as a difference.
         faults: the faults, a sentence each.
+        inputs: the arrays with which the faults were found, for `debug.interpret` and `debug.trace_wgsl`. Empty without faults.
         notes: the variations, the omitted checks with their reasons, and the limits of the checks.
         skipped: the reason why the case could not run, or "" if it ran.
     """
@@ -47,6 +49,7 @@ class CheckedCase:
     adapter: str
     distance: float = 0.0
     faults: tuple[str, ...] = ()
+    inputs: tuple[Array, ...] = field(default=(), repr=False, compare=False)
     notes: tuple[str, ...] = ()
     skipped: str = ""
 
@@ -88,6 +91,8 @@ class KernelReport:
         if self.faults:
             constants = ", constants=constants" if any(c.case.constants for c in self.checked) else ""
             call = f"webnn_wgpu.debug.interpret(source, buffers, grid=workgroups{constants})"
+            first = next(i for i, c in enumerate(self.checked) if c.faults)
+            lines.append(f"next: error.report.checked[{first}].inputs are the arrays of the first case with faults")
             lines.append(f"next: {call} names the lines of races and wrong reads")
             shown = f"webnn_wgpu.debug.trace_wgsl(source, *arrays, workgroups=workgroups{constants})"
             lines.append(f'next: {shown} shows the values of each `dbg(value, "name");` in the source')

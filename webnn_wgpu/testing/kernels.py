@@ -267,7 +267,7 @@ def _checked(
     Of faults that are distances alone, those of the set with the largest distance are reported: a tolerance then suits all
     sets. Surroundings are the same for all sets.
     """
-    distance, notes, faults, farthest = 0.0, dict[str, None](), tuple[str, ...](), -1.0
+    distance, notes, faults, faulty, farthest = 0.0, dict[str, None](), tuple[str, ...](), tuple[Array, ...](), -1.0
     if variations:
         notes[f"each case also ran with {'; with '.join(map(_listed, variations))}"] = None
     for number, arrays in enumerate(drawn, 1):
@@ -284,10 +284,16 @@ def _checked(
             farthest = check.distance
             where = f", with set {number} of {len(drawn)} of elements" if number > 1 else ""
             faults = tuple(f"{fault}{where}" for fault in check.faults)
+            faulty = tuple(arrays)
         if others:
             break
     return CheckedCase(
-        case=kernel.case, adapter=kernel.context.description, distance=distance, faults=faults, notes=tuple(notes)
+        case=kernel.case,
+        adapter=kernel.context.description,
+        distance=distance,
+        faults=faults,
+        inputs=faulty,
+        notes=tuple(notes),
     )
 
 
