@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import webnn_wgpu as wn
+from tests.support import profile_context
 from webnn_wgpu import eager
 from webnn_wgpu.eager import ops
 from webnn_wgpu.eager.engine import Engine
@@ -220,6 +221,24 @@ def test_compositions_are_recorded_by_key(engine: Engine) -> None:
         assert eager.apply(norm, eager.tensor([3.0, 4.0]), key="norm").item() == 5
     # Once for its types, and once for the build.
     assert calls == 2
+
+
+def test_dictionaries_are_arguments(engine: Engine) -> None:
+    x = eager.tensor([[1.0, 2.0], [3.0, 4.0]])
+    for c in (x, np.float32([[1, 2], [3, 4]])):
+        assert ops.gemm(x, x, {"c": c, "alpha": 2.0}).tolist() == [[15, 22], [33, 48]]
+
+
+def test_constants_of_own_kernels_keep_their_types() -> None:
+    x = eager.tensor(VECTOR, context=profile_context("full"))
+    source = """
+    @group(0) @binding(0) var<storage, read> x: array<T>;
+    @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+    @compute @workgroup_size(SIZE) fn main(@builtin(local_invocation_index) i: u32) { y[i] = x[i] / f32(VALUE / 2); }"""
+    given: dict[str, Any] = {"output_shapes": [3], "output_types": "float32", "workgroups": 1}
+    for value, divisor in ((3, 1), (3, 1), (np.float32(3), 1.5), (3.0, 1.5), (8, 4)):
+        found = ops.wgsl_op(source, [x], constants={"SIZE": 3, "VALUE": value}, **given)
+        np.testing.assert_allclose(found.numpy(), np.float32(VECTOR) / divisor, rtol=1e-6)
 
 
 def test_data_is_a_promise(engine: Engine) -> None:

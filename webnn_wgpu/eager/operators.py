@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 from typing import cast as typed
 
@@ -41,6 +42,14 @@ class _Slot:
 
 
 _SLOT = _Slot()
+
+
+@dataclass(frozen=True)
+class _Dictionary:
+    """A dictionary among the arguments of a call, as a value that can be a key: names, types and entries."""
+
+    items: tuple[tuple[str, str, Any], ...]
+
 
 _NUMBERS = frozenset((int, float, bool))
 _PLAIN = frozenset((int, float, bool, str, type(None)))
@@ -170,6 +179,10 @@ class _Call:
             items = typed("list[Any]", arg)
             if any([isinstance(each, Tensor) for each in items]):
                 return tuple([self.place(each, True) for each in items])
+        if isinstance(arg, Mapping):
+            entries = typed("Mapping[str, Any]", arg)
+            items = [(name, type(entry).__name__, self._entry(entry)) for name, entry in entries.items()]
+            return _Dictionary(tuple(items))
         if isinstance(arg, Tensor):
             value = arg.value
             if value.engine is not self._engine:
@@ -182,6 +195,12 @@ class _Call:
             raise MLTypeError("an operand must be a tensor", operator=self._method, got=repr(arg))
         self.inputs.append(value)
         return _SLOT
+
+    def _entry(self, entry: Any) -> Any:
+        """Return an entry of a dictionary with places for its operands. Constants of a kernel keep the types of numpy."""
+        if isinstance(entry, np.generic):
+            return typed("Any", entry)
+        return self.place(entry, isinstance(entry, Tensor | np.ndarray))
 
 
 class Operators(OperatorNames):
@@ -313,6 +332,8 @@ def _filled(pattern: Any, operands: Iterator[MLOperand]) -> Any:
     """Return an argument with operands in their places."""
     if pattern is _SLOT:
         return next(operands)
+    if isinstance(pattern, _Dictionary):
+        return {name: _filled(entry, operands) for name, _, entry in pattern.items}
     if isinstance(pattern, tuple):
         return [_filled(each, operands) for each in typed("Iterable[Any]", pattern)]
     return pattern
