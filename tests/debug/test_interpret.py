@@ -321,7 +321,7 @@ def test_a_kernel_of_a_graph(product: wn.MLGraph, context: wn.MLContext) -> None
     )
     with pytest.raises(wn.MLTypeError, match=r"must name variables of the kernel; got out; allowed: y"):
         debug.interpret(generic, {"out": np.zeros(1, np.float32)}, grid=1)
-    with pytest.raises(wn.MLTypeError, match=r"must name variables of the kernel; got c; allowed: a, b"):
+    with pytest.raises(wn.MLTypeError, match=r"must name bindings of the kernel; got c; allowed: a, b"):
         debug.interpret(kernel, {"c": 4})
     with pytest.raises(
         wn.MLTypeError, match=rf"interpret\('product'\): .* got {a}: int32; allowed: float32. np.float32\({a}\)"

@@ -300,7 +300,7 @@ def _place(source: SourceMap, line: int, column: int) -> str:
 
 
 def _of_kernel(session: _Session, kernel: Kernel, feeds: Any) -> Interpretation:
-    given = _named(feeds, [b.name for b in kernel.bindings], kernel.name)
+    given = _named(feeds, [b.name for b in kernel.bindings], kernel.name, "bindings")
     resources: dict[int, dispatch.Resource] = {}
     for i, binding in enumerate(kernel.bindings):
         value = given.get(binding.name, binding.size_bytes if binding.access == "write" else None)
@@ -381,8 +381,8 @@ def _in_order(feeds: Any, names: Iterable[str]) -> list[Any]:
     return [given.get(name) for name in names]
 
 
-def _named(feeds: Any, names: list[str], label: str) -> dict[str, Any]:
-    """Return the feeds by name."""
+def _named(feeds: Any, names: list[str], label: str, what: str = "variables") -> dict[str, Any]:
+    """Return the feeds by name, where `what` is the kind of things with the names."""
     if not isinstance(feeds, Mapping):
         if len(feeds) > len(names):
             raise MLTypeError(
@@ -396,7 +396,7 @@ def _named(feeds: Any, names: list[str], label: str) -> dict[str, Any]:
     given: dict[str, Any] = dict(feeds)  # pyright: ignore[reportUnknownArgumentType] - what a caller passes
     if unknown := sorted(set(given) - set(names)):
         raise MLTypeError(
-            "feeds must name variables of the kernel",
+            f"feeds must name {what} of the kernel",
             operator="interpret",
             label=label,
             got=", ".join(unknown),
