@@ -17,7 +17,7 @@ from ..kernels.own import (
     declaring,
     for_naga,
     lacking,
-    standing,
+    set_overrides,
     type_declarations,
 )
 from ..kernels.spec import Grid
@@ -43,7 +43,7 @@ def completed(source: Any, constants: Any, data_types: Sequence[str], fail: Fail
         raise fail("constants must be a mapping of name to number", got=type(constants).__name__)
     types = type_declarations(data_types)
     numbers = constant_declarations(cast("Mapping[str, Any]", constants or {}), fail)
-    text, others = standing(for_naga(source), numbers)
+    text, others = set_overrides(for_naga(source), numbers)
     return declaring(text, [*lacking(text, types), *others]), (*types, *numbers)
 
 

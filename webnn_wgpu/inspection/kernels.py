@@ -16,7 +16,7 @@ from ..core.wording import counted
 from ..display.tables import aligned, first_few, rich_table
 from ..ir.graph import Graph, Origin, file_places
 from ..kernels.dbg import without_dbg
-from ..kernels.own import declaring, for_naga, lacking, standing
+from ..kernels.own import declaring, for_naga, lacking, set_overrides
 from ..kernels.source_map import OWN_SOURCE, SourceMap, map_of_kernel, map_of_source
 from ..kernels.spec import Grid, KernelSpec
 from ..kernels.templates import render, template_file
@@ -70,7 +70,7 @@ class Override:
         The declarations of an application's own kernel, for example the constants of `wgsl_op`, precede its override too.
         """
         text, file = source_text(given)
-        text, _ = standing(for_naga(text), (declaration for declaration in spec.given if declaration.startswith("const ")))
+        text, _ = set_overrides(for_naga(text), (declaration for declaration in spec.given if declaration.startswith("const ")))
         missing = lacking(text, spec.given)
         return cls(declaring(text, missing) if missing else text, file)
 

@@ -173,10 +173,10 @@ def declaring(source: str, declarations: Iterable[str]) -> str:
     return "enable f16; " * (bool(_HALF.search(code)) and not _ENABLED.search(code)) + whole
 
 
-def standing(source: str, constants: Iterable[str]) -> tuple[str, list[str]]:
+def set_overrides(source: str, constants: Iterable[str]) -> tuple[str, list[str]]:
     """Return a source with constants in the place of its `override`s of these names, and the other constants.
 
-    >>> standing("override SIZE: u32 = 8; @id(1) override N: f32;", ["const SIZE = 4;", "const N = 0.5;", "const M = 1;"])
+    >>> set_overrides("override SIZE: u32 = 8; @id(1) override N: f32;", ["const SIZE = 4;", "const N = 0.5;", "const M = 1;"])
     ('const SIZE: u32 = 4; const N: f32 = 0.5;', ['const M = 1;'])
     """
     others: list[str] = []
