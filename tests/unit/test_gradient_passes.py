@@ -15,6 +15,7 @@ from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.ops.column_sums import MOST_TENSORS
 from webnn_wgpu.passes import run_passes
+from webnn_wgpu.passes.added_products import merge_added_products
 from webnn_wgpu.passes.fuse import fuse_elementwise, fuse_epilogues
 from webnn_wgpu.passes.residuals import add_to_gradients
 from webnn_wgpu.passes.results import merge_results
@@ -23,6 +24,8 @@ from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from webnn_wgpu.ir.graph import Graph
 
 GPU, SOFTWARE = Target.of(caps_of("nvidia")), Target.of(caps_of("lavapipe"))
@@ -309,6 +312,47 @@ def test_other_neighbors_stay_apart() -> None:
         s = Sketch()
         graph = draw(s, s.input(ROWS))
         assert merge_results(graph, GPU) is graph, draw.__name__
+
+
+# Products that are added up -------------------------------------------------------------------------------------------
+
+
+def added(s: Sketch, order: Sequence[int] = (0, 1, 2), data_type: str = "float32", shared: bool = False) -> Graph:
+    """Return the sum of products of three stacked matrices with the transposes of parts of one tensor, and of a residual."""
+    rng = np.random.default_rng(0)
+    stack = s.input(rng.standard_normal((3, 1024, 128)).astype(data_type))
+    arena = s.input(rng.standard_normal(4 * 128 * 128).astype(data_type))
+    total = s.input(rng.standard_normal((8, 128, 128)).astype(data_type))
+    parts = s.apply_all("split", [stack], axis=0, splits=[1, 1, 1])
+    others: list[int] = []
+    for part, place in zip(parts, order, strict=True):
+        rows = s.apply("reshape", part, new_shape=[8, 128, 128])
+        weights = s.apply("slice", arena, starts=[(place + 1) * 128 * 128], sizes=[128 * 128])
+        turned = s.apply("transpose", s.apply("reshape", weights, new_shape=[128, 128]), permutation=[1, 0])
+        product = s.apply("matmul", rows, turned)
+        total = s.apply("add", total, product)
+        others += [product] * shared
+    return s.graph(total, *others)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 1, -1)])
+def test_gpus_compute_added_products_together(order: tuple[int, ...]) -> None:
+    s = Sketch()
+    graph = added(s, order)
+    after = verify(merge_added_products(graph, GPU))
+    assert names(after).count("transposedMatmul") == names(after).count("reduceSum") == 1
+    assert names(after).count("matmul") == (0 if order[-1] == 2 else 1)
+    for found, wanted in zip(interpret(after, s.feeds).values(), interpret(graph, s.feeds).values(), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-3)
+
+
+def test_other_added_products_stay_apart() -> None:
+    for options in ({"order": (2, 1, 0)}, {"data_type": "float16"}, {"shared": True}):
+        graph = added(Sketch(), **options)
+        assert merge_added_products(graph, GPU) is graph, options
+    graph = added(Sketch())
+    for target in (SOFTWARE, Target.of(caps_of("apple"))):
+        assert merge_added_products(graph, target) is graph
 
 
 # Functions and kernels of gradients -----------------------------------------------------------------------------------

@@ -122,10 +122,12 @@ class BlockTimes:
         cycles = _LAUNCH_CYCLES + rounds * together(most) + together(rest)
         if tile.splits > 1:
             cycles += busiest * lanes * _EXCHANGE_SLOTS * tile.results * tile.splits
-        if parts > 1:
-            moved_bytes = _PART_BYTES * parts * size.matrices * size.M * size.N
-            cycles += _COMBINE_CYCLES + moved_bytes / (self.shared_rate_bytes * self.cores)
-        return cycles
+        return cycles + self.adding(parts, size) if parts > 1 else cycles
+
+    def adding(self, parts: int, size: ProductSize) -> float:
+        """Return the clock cycles of the dispatch that adds up the parts of all sums of a product."""
+        moved_bytes = _PART_BYTES * parts * size.matrices * size.M * size.N
+        return _COMBINE_CYCLES + moved_bytes / (self.shared_rate_bytes * self.cores)
 
     def _slice_slots(self, tile: BlockTile, size: ProductSize, patch_reads: int) -> float:
         """Return the issue slots of an invocation for a slice."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .few_rows import MOST_ROWS, RowTile, row_tile
+from .sizes import UNLIMITED, Choice
 from .tiles import BLOCK_TILES, HALF_QUADS, LARGE_TILE, PLAIN_ROWS, TALL_ROWS, WIDE_QUADS, BlockTile, block_tile, common_tiles
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from .block_times import BlockTimes
-    from .sizes import Choice, ProductSize
+    from .sizes import ProductSize
 
 _WORTH_PARTS = 0.95
 """The share of a product's time that sums in parts must take at most: they take memory, and one more dispatch."""
@@ -119,6 +120,20 @@ class ProductCosts(ABC):
         candidates = [(tile, parts) for tile in tiles for parts in counts if size.K >= parts * 4 * tile.depth]
         parted = min(candidates, key=cycles, default=whole)
         return parted if cycles(parted) < _WORTH_PARTS * cycles(whole) else whole
+
+    def adds_together(self, size: ProductSize, count: int) -> bool:
+        """Return whether `count` products of one size are computed and added up faster together than one after the other.
+
+        Each of them alone may have too few tiles for all cores. Together, a second dispatch adds up their results.
+        """
+        if not self.divides_sums or size.M <= self.gemv_rows:
+            return False
+
+        def cycles(size: ProductSize) -> float:
+            tile, parts = self.tile_and_parts(Choice("tiled", ""), size, most_rows=UNLIMITED, most_parts=UNLIMITED)
+            return self.blocks.cycles(tile, parts, size)
+
+        return cycles(replace(size, matrices=count)) + self.blocks.adding(count, size) < count * cycles(size)
 
     def row_tile(self, size: ProductSize, *, steps: int, most_rows: int = MOST_ROWS, lane_bytes: int = 16) -> RowTile:
         """Return the tile of the kernels for few rows.

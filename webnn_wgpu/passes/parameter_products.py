@@ -15,7 +15,7 @@ from ..ops.matmul import MATMUL
 from ..ops.strided import SLICE
 from .joined_products import add_joined, bindable, readable
 from .rewriting import Rewriter
-from .views import view_of
+from .views import run_of
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,5 @@ def _run_product(r: Rewriter, node: Node) -> _RunProduct | None:
 
 def _run(r: Rewriter, value: int) -> _Run | None:
     """Return the place of a value in a tensor of one dimension that it is a part of. None if it is no such part."""
-    view = view_of(r, value)
-    size = math.prod(r.shape(value))
-    whole = view.value == value or view.value in r.constants or len(r.shape(view.value)) != 1
-    return None if whole or view.steps != ((size, 1),) else _Run(view.value, view.offset, view.nodes)
+    view = run_of(r, value)
+    return None if view is None or len(r.shape(view.value)) != 1 else _Run(view.value, view.offset, view.nodes)

@@ -10,6 +10,7 @@ from ..core.errors import MLTypeError
 from ..costs import Target
 from ..ir.graph import Graph, file_places
 from . import casts, channels, convolution, gelu, normalization, numbers, quantized, rotary
+from .added_products import merge_added_products
 from .attention import recognize_attention
 from .attention_gradients import decompose_attention_gradients
 from .cleanup import drop_dead_nodes, drop_identities, merge_identical_nodes
@@ -206,6 +207,13 @@ PASSES = (
         name="stack_gradients",
         run=stack_gradients,
         reason="one product computes the gradients of parameters that follow each other, such as those of queries and keys",
+        by_cost=True,
+    ),
+    Pass(
+        name="merge_added_products",
+        run=merge_added_products,
+        reason="products that are only added up run in one dispatch, which has enough work for all cores",
+        exact=False,
         by_cost=True,
     ),
     Pass(

@@ -66,6 +66,13 @@ def view_of(r: Rewriter, value: int, *movements: str) -> View:
     return view
 
 
+def run_of(r: Rewriter, value: int) -> View | None:
+    """Return a value as neighboring elements of another one, which is no constant. None if it is no such part."""
+    view = view_of(r, value)
+    whole = view.value == value or view.value in r.constants
+    return None if whole or view.steps != ((math.prod(r.shape(value)), 1),) else view
+
+
 def moved_from(r: Rewriter, value: int, *movements: str) -> Iterator[int]:
     """Yield a value, the operand of its movement, and so on. No operators stand for all movements."""
     yield value
