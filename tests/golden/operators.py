@@ -102,10 +102,12 @@ EXTENSIONS: dict[str, Mapping[str, Any]] = {
     "x.weighted_gather": {"input": t("float32[8, 5]"), "indices": t("int32[4, 3]"), "weights": t("float32[4, 3]")},
     "x.wrap_integer": {"input": _INT, "bits": 4},
 }
-"""A call of every extension operator, by Python names. Element-wise ones need an entry only for other options."""
+"""Calls of extension operators, by Python names. Operators with calls in `tests.kernels.operators` need no entry, and
+element-wise ones need an entry only for other options.
+"""
 
 CALLS = BASES | EXTENSIONS
-"""A small call of every operator but `wgslOp`."""
+"""Small calls of operators."""
 
 
 def _attention(heads: int, queries: int, keys: int, size: int, data_type: str = "float32", **more: Any) -> Mapping[str, Any]:

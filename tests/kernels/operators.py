@@ -276,6 +276,20 @@ def _products() -> Iterator[Call]:
                 yield Call("gemm", f"{what}-transposed{suffix}", shapes, attrs, constants=constants, limit=2048)
 
 
+def _extensions() -> Iterator[Call]:
+    for columns in (4, 5):
+        taps = [indices(9, (7, 3)), (7, 3)]
+        yield Call("x.weighted_gather", f"rows-of-{columns}", [(40, 9, columns), *taps], {"axis": 1})
+    grid = np.random.default_rng(5).uniform(-1.2, 1.2, (9, 2, 3, 2)).astype(np.float32)
+    yield Call("x.grid_sample", "images", [(9, 16, 3, 4), grid], {"mode": "cubic"})
+    yield Call("x.random_bits", "all", [np.uint32([1, 2])], {"shape": [31, 41]})
+    for rows, columns in ((40, 40), (1100, 4)):
+        what, x = f"{rows}x{columns}", (rows, columns)
+        yield Call("x.rms_normalization", what, [x, (columns,)], {"axes": [1]})
+        yield Call("x.normalization_gradient", what, [x, x, (columns,), None], {"axes": [1], "products": True})
+    yield Call("x.rotary_embedding", "heads", [(3, 5, 7, 8), (7, 4), (7, 4), None])
+
+
 def _quantizations() -> Iterator[Call]:
     for blocks in ((1, 1), (40, 1), (1, 42), (8, 14), (40, 42)):
         what = f"{blocks[0]}x{blocks[1]}"
@@ -288,9 +302,10 @@ def _quantizations() -> Iterator[Call]:
 
 
 def calls() -> list[Call]:
-    """Return calls of every operator of the specification."""
+    """Return calls of every operator of the specification, and of the extensions whose kernels can be divided."""
     groups = (
-        _elementwise, _quantizations, _movers, _scatters, _rows, _products, _convolutions, _pools, _resamplings, _recurrent
+        _elementwise, _quantizations, _movers, _scatters, _rows, _products, _convolutions, _pools, _resamplings, _recurrent,
+        _extensions
     )  # fmt: skip
     found = [call for group in groups for call in group()]
     missing = {op.name for op in OPS.values() if not op.internal and not op.extension} - {call.name for call in found}

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from tests.interop import exact
 from tests.kernels.large import limited, run_limited
 from tests.kernels.operators import Call, calls
 from tests.support import new_profile, op_graph
+from tests.targets import DEFAULT_TARGET
 from webnn_wgpu.accuracy.distance import assert_within
 from webnn_wgpu.core.errors import OutOfMemoryError
 from webnn_wgpu.costs import Target
 from webnn_wgpu.ops import OPS
+from webnn_wgpu.ops._def import Lowering
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 
@@ -62,6 +65,23 @@ def own_device(request: pytest.FixtureRequest) -> Iterator[Device]:
     device = new_profile(request.param)
     yield device
     device.close()
+
+
+def can_be_divided(call: Call) -> bool:
+    """Return whether all kernels of a call state how they can be divided."""
+    graph, lower = graph_of(call)[0], OPS[call.name].lower
+    assert lower is not None
+    lowered = lower(Lowering(node=graph.nodes[0], graph=graph, target=DEFAULT_TARGET, ops=OPS))
+    return all(kernel.work is not None for kernel in lowered)
+
+
+def test_every_operator_that_can_be_divided_has_a_call() -> None:
+    called = {call.name for call in CALLS} | {"wgslOp"}
+    missing = [name for name, found in exact.calls().items() if name not in called and all(map(can_be_divided, found))]
+    assert not missing, (
+        f"no tensor of {', '.join(missing)} is larger than a binding, although `work` divides the kernels: add a call to "
+        "tests/kernels/operators.py"
+    )
 
 
 @pytest.mark.repeats
