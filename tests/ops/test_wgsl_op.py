@@ -408,6 +408,10 @@ def test_one_source_is_tested_run_and_put_in_a_graph(context: wn.MLContext, data
     graph.override("mine", changed + "const FACTOR = 5;")
     np.testing.assert_array_equal(context.compute(graph, {"x": x})["y"], x + 5)
     assert debug.trace(graph, {"x": x}, "mine", wgsl=changed.replace("{ y", "{ dbg(x[c] * T(FACTOR)); y"))[-1].value == 21
+    allowed = r"allowed: bindings and uniforms of wgsl_op, constants SIZE, COUNT, FACTOR, entry point main"
+    hint = r"`const OFFSET = ...;` defines a constant"
+    with pytest.raises(wn.OperationError, match=rf"{allowed}. {hint}. The operator was made at "):
+        debug.try_kernel(graph, {"x": x}, "mine", changed.replace("x[c] +", "OFFSET +"))
 
 
 @pytest.mark.parametrize(("data_type", "right"), [("float32", True), ("float16", True), ("int32", False)])

@@ -48,6 +48,7 @@ _FEATURES = {
 }
 """Words of naga's messages -> the feature that a shader needs."""
 
+_UNDEFINED = re.compile(r"no definition in scope for identifier: `([A-Z][A-Z0-9_]*)`")
 _NOTHING_BYTES = 64
 """At least one element of any array."""
 
@@ -137,11 +138,12 @@ class PipelineCache:
             try:
                 return self._compile(planned.spec, source.text)
             except wgpu.GPUError as error:
+                advice = _undefined(str(error), "const {} = ...;")
                 raise OperationError(
                     f"the source does not compile: {compiler_message(str(error), source)}",
                     label=planned.label,
-                    allowed=f"bindings and uniforms of {planned.spec}, entry point main",
-                    hint=operators_made_at(str(error), source, planned),
+                    allowed=f"bindings and uniforms of {planned.spec}{_constants(planned.spec)}, entry point main",
+                    hint=". ".join(filter(None, (advice, operators_made_at(str(error), source, planned)))),
                 ) from error
 
     def _compile(self, spec: KernelSpec, source: str) -> Pipeline:
@@ -217,6 +219,28 @@ def _blamed(spec: KernelSpec) -> str:
     return "the shader" if spec.source else f"shader of template {template_file(spec)}"
 
 
+def _constants(spec: KernelSpec) -> str:
+    """Return the constants that stay defined for overrides of an application's own kernel, as a part of a list."""
+    names = [declaration.split()[1] for declaration in spec.given if declaration.startswith("const ")]
+    return f", constants {', '.join(names)}" if names else ""
+
+
+def _undefined(error: str, definition: str) -> str:
+    """Return a hint about a name in capitals that a source uses and nothing defines, or "".
+
+    Args:
+        error: the compiler's message.
+        definition: the definition of a constant, with `{}` for its name.
+    """
+    undefined = _UNDEFINED.search(error)
+    if undefined is None:
+        return ""
+    name = undefined[1]
+    if re.fullmatch(r"T\d*", name):
+        return f"`{name}` is the data type of an array, tensor or operand. `alias {name} = f32;` declares it for others"
+    return f"`{definition.format(name)}` defines a constant"
+
+
 def _advice(spec: KernelSpec, error: str) -> str:
     """Return a hint about a fault of an application's own source, or "".
 
@@ -229,11 +253,8 @@ def _advice(spec: KernelSpec, error: str) -> str:
         return (
             f"The device lacks {' and '.join(lacking)}: its adapter has no such feature, or `required_features` did not name it"
         )
-    if undefined := re.search(r"no definition in scope for identifier: `([A-Z][A-Z0-9_]*)`", error):
-        name = undefined[1]
-        if re.fullmatch(r"T\d*", name):
-            return f"`{name}` is the data type of an array, tensor or operand. `alias {name} = f32;` declares it for others"
-        return f"`constants={{'{name}': ...}}` defines a constant"
+    if undefined := _undefined(error, "constants={{'{}': ...}}"):
+        return undefined
     whole: list[tuple[str, str]] = re.findall(r"\bconst (\w+) = (-?\d+\.0);", spec.source)
     if not whole or not re.search(r"[Aa]bstract|concrete type|inconsistent type|expected to be|with index", error):
         return ""
