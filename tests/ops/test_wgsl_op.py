@@ -201,7 +201,12 @@ def test_the_reference_stands_in_where_there_is_no_device() -> None:
             (
                 lambda x: (x.astype(np.float64), x),
                 wn.OperationError,
-                r"the reference must return arrays .* got float64\[10\], float32\[10\]; allowed: float32\[10\]",
+                r"the reference must return an array for every output; got float64\[10\], float32\[10\]; allowed: float32",
+            ),
+            (
+                lambda x: x.astype(np.float64)[:, None],
+                wn.OperationError,
+                r"the reference must return arrays of the outputs' shapes; got float64\[10, 1\]; allowed: float32\[10\]",
             ),
         ):
             builder = context.create_graph_builder()
@@ -434,5 +439,5 @@ def test_a_reference_in_float64_is_rounded_to_floats_alone(data_type: str, right
             found = context.compute(graph, given)["y"]
             np.testing.assert_array_equal(found, np.full(2, 1 / 3).astype(data_type))
         else:
-            with pytest.raises(wn.OperationError, match=r"got float64\[2\]; allowed: int32\[2\]"):
+            with pytest.raises(wn.OperationError, match=r"the outputs' data types; got float64\[2\]; allowed: int32\[2\]"):
                 context.compute(graph, given)

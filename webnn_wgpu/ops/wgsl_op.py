@@ -89,9 +89,15 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
     kinds = {np.dtype(np.float64): "f", np.dtype(np.int64): "iu", np.dtype(np.uint64): "iu"}
     wide = [t.numpy.kind in kinds.get(r.dtype, "") for r, t in zip(made, out, strict=False)]
     results = [to_type(r, t) if each else r for r, t, each in zip(made, out, wide, strict=False)]
-    if len(made) != len(out) or [(r.dtype, r.shape) for r in results] != [(t.numpy, t.shape) for t in out]:
+    if len(made) != len(out):
+        wrong = "an array for every output"
+    elif [r.shape for r in results] != [t.shape for t in out]:
+        wrong = "arrays of the outputs' shapes"
+    else:
+        wrong = "" if [r.dtype for r in results] == [t.numpy for t in out] else "arrays of the outputs' data types"
+    if wrong:
         raise OperationError(
-            "the reference must return arrays of the outputs' types",
+            f"the reference must return {wrong}",
             operator="wgsl_op",
             label=kernel.label,
             got=", ".join(f"{r.dtype}{list(r.shape)}" for r in made),
