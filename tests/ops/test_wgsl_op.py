@@ -119,6 +119,14 @@ def test_constants_are_the_values_of_overrides(context: wn.MLContext) -> None:
     np.testing.assert_allclose(debug.interpret(source, [X, 40], grid=1, constants=constants).outputs["y"], wanted)
     graph.override("mine", source.replace("* FACTOR", "* -FACTOR"))
     np.testing.assert_allclose(context.compute(graph, {"x": X})["y"], -3 * X + 0.5)
+    misspelled, other = {**constants, "OFSET": 2}, context.create_graph_builder()
+    for call in (
+        lambda: other.wgsl_op(source, [other.input("x", [10], "float32")], constants=misspelled, **given),
+        lambda: wn.run_wgsl(source, X, np.zeros_like(X), workgroups=1, constants=misspelled, context=context),
+        lambda: debug.interpret(source, [X, 40], grid=1, constants=misspelled),
+    ):
+        with pytest.raises(wn.MLTypeError, match=r"got OFSET; allowed: its overrides SIZE, FACTOR, OFFSET, and"):
+            call()
     wrong = source.replace("* FACTOR", "* wrong")
     with pytest.raises(wn.OperationError, match=r"line 8, column .* identifier: `wrong`"):  # lines keep their numbers
         wn.run_wgsl(wrong, X, np.zeros_like(X), workgroups=1, constants=constants, context=context)

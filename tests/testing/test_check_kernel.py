@@ -504,6 +504,7 @@ def test_what_is_refused(on: list[wn.MLContext], reference: wn.MLContext) -> Non
         (SQUARE, np.square, {"on": "llvmpipe"}, "on must be a list of contexts; got 'llvmpipe'"),
         (SQUARE, lambda x: None, {}, "the reference must return arrays of numbers; got None"),
         (floats, np.square, {"dtypes": ["int32"]}, r"got x: int32; allowed: float32, for array<f32>. Change `dtypes`"),
+        (SQUARE, np.square, {"variations": [{"SIZ": 8}]}, "variations must name constants .*; got SIZ; allowed: SIZE"),
         ("kernel.wgsl", np.square, {}, r"must have an entry point main; got 'kernel.wgsl.*A file is read by Path\(file\)"),
     ):
         with pytest.raises(wn.MLTypeError, match=message):

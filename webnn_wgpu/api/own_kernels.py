@@ -17,8 +17,10 @@ from ..kernels.own import (
     declaring,
     for_naga,
     lacking,
+    overridable,
     set_overrides,
     type_declarations,
+    unused,
 )
 from ..kernels.spec import Grid
 from ..runtime.own_kernels import RunArgument, is_gpu_buffer
@@ -42,7 +44,13 @@ def completed(source: Any, constants: Any, data_types: Sequence[str], fail: Fail
     if constants is not None and not isinstance(constants, Mapping):
         raise fail("constants must be a mapping of name to number", got=type(constants).__name__)
     types = type_declarations(data_types)
-    numbers = constant_declarations(cast("Mapping[str, Any]", constants or {}), fail)
+    values = cast("Mapping[str, Any]", constants or {})
+    numbers = constant_declarations(values, fail)
+    overrides = overridable(source)
+    if overrides and (unknown := unused(source, values)):
+        # As in WebGPU. A misspelled name would leave an override its default, without an error of the compiler.
+        rule = "constants of a source with overrides must have names that it uses"
+        raise fail(rule, got=", ".join(unknown), allowed=f"its overrides {', '.join(overrides)}, and its undeclared names")
     text, others = set_overrides(for_naga(source), numbers)
     return declaring(text, [*lacking(text, types), *others]), (*types, *numbers)
 

@@ -192,6 +192,25 @@ def set_overrides(source: str, constants: Iterable[str]) -> tuple[str, list[str]
     return source, others
 
 
+def unused(source: str, names: Iterable[str]) -> list[str]:
+    """Return those names that do not occur in a source.
+
+    >>> unused("override SIZE: u32 = 8; // WIDTH", ["SIZE", "WIDTH"])
+    ['WIDTH']
+    """
+    words = set(_NAME.findall(without_comments(source)))
+    return [name for name in names if name not in words]
+
+
+def overridable(source: str) -> list[str]:
+    """Return the names of a source's `override`s.
+
+    >>> overridable("@id(1) override SIZE: u32 = 8; const WIDTH = SIZE;")
+    ['SIZE']
+    """
+    return re.findall(r"\boverride\s+(\w+)", without_comments(source))
+
+
 def for_naga(source: str) -> str:
     """Return a source without `subgroups` in its `enable` directives. Other text keeps its position.
 

@@ -14,7 +14,7 @@ from ..api.internals import internals
 from ..api.own_kernels import completed, grid_of
 from ..core.data_types import Array
 from ..kernels.element import ELEMENTS
-from ..kernels.own import declared_bindings
+from ..kernels.own import declared_bindings, unused
 from ..kernels.spec import Grid
 from ..kernels.templates import environment
 from ..runtime.device import Device
@@ -60,7 +60,14 @@ class KernelOnDevice:
         return ", ".join(sorted(needed - self.context.caps.features))
 
     def varied(self, changes: Mapping[str, Number]) -> KernelOnDevice:
-        """Return it with other constants."""
+        """Return it with other constants.
+
+        Raises:
+            MLTypeError: neither the source nor the case has a constant of the name, so the run would repeat the case.
+        """
+        if unknown := unused(self._given, changes.keys() - self.case.constants.keys()):
+            rule = "variations must name constants of the source or the case"
+            raise self.fail(rule, got=", ".join(sorted(unknown)), allowed=", ".join(self.case.constants))
         case = replace(self.case, constants={**self.case.constants, **changes})
         return KernelOnDevice(self._given, case, self._workgroups, self._parameters, self.context, self.fail)
 
