@@ -38,6 +38,14 @@ class Model(ImportedModel):
     A model is compiled for the shapes of its inputs: when it is loaded if they are known then, else by the first `run` with
     shapes that are new. The graphs of the last few sets of shapes are kept.
 
+    Attributes:
+        context: the context in which the model runs. `model.context.memory()` is its memory.
+        name: the name of the model in messages.
+        inputs: the inputs as the file declares them.
+        outputs: the outputs.
+        dims: the sizes of symbolic dimensions that are fixed, by name.
+        loading: the times of the model's loading.
+
     Example:
         >>> model = wn.load_onnx(mlp)
         >>> model.inputs[0].name, model.run({"x": np.ones((2, 4), np.float32)})["y"].shape
