@@ -61,7 +61,13 @@ extension_option = click.option(
     callback=pairs("SIZE", size_of),
     help="Size of a symbolic or dynamic dimension. Others: MODEL.dims.json beside the model, else usual sizes by name.",
 )
-@click.option("--dynamic", multiple=True, type=_Largest(), help="Keep a dimension, of at most MAX; or all.")
+@click.option(
+    "--dynamic",
+    multiple=True,
+    type=_Largest(),
+    metavar="NAME=MAX|all",
+    help="Keep the dimension NAME, of at most MAX; or keep all.",
+)
 @click.option("--weights", type=click.Choice(["auto", "weights", "safetensors", "inline"]), help="Where constants are written.")
 @click.option("--weights-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Weights of IN.")
 @click.option("--manifest", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Manifest of IN's weights.")
