@@ -98,6 +98,7 @@ def test_an_archive_without_a_name_is_for_all_inputs_that_it_names(tmp_path: Pat
         ("z=1", "no input is called 'z'; the inputs are: x"),
         ("x=absent.npy", "no such file"),
         ("x=1,2,3", "3 numbers do not fill x: float32[N, 4]"),
+        ("x=1", "1 number does not fill x: float32[N, 4]; one number fills it if its shape is fixed: -f N=SIZE"),
         ("x=hello", "'hello' does not fit x: float32[N, 4], which takes a .npy, .npz or picture file, or numbers"),
     ],
 )

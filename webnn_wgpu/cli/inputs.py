@@ -141,9 +141,13 @@ class GivenInputs:
         try:
             return array.reshape(shape if shape is not None else [array.size])
         except ValueError:
-            message = f"{array.size} numbers do not fill {info}"
+            message = f"{array.size} number{'s do' if array.size > 1 else ' does'} not fill {info}"
             if settled is not None:
                 message += f"; give {math.prod(settled)}, or one for all elements"
+            elif array.size == 1:
+                open_sizes = [f"-f {d}=SIZE" for d in info.shape or () if isinstance(d, str) and d not in self.sizes]
+                option = f"--input-shape {info.name}=SIZES" if None in (info.shape or ()) else " ".join(open_sizes)
+                message += f"; one number fills it if its shape is fixed: {option}"
             raise click.BadParameter(message, param_hint="-i") from None
 
     def _tokens(self, info: ValueInfo, text: str, inputs: Sequence[ValueInfo]) -> dict[str, Array]:
