@@ -1,7 +1,4 @@
-"""Writes documents as `.webnn` texts and as JSON. The same document gives the same bytes.
-
-Inputs and outputs keep their order, because the first input has a meaning for commands. Constants are sorted by name.
-"""
+"""Writes documents as `.webnn` texts and as JSON. The same document gives the same bytes."""
 
 from __future__ import annotations
 
@@ -62,12 +59,12 @@ class _TextWriter:
         document = self.document
         quantized = " @quantized" if document.quantized else ""
         blocks = [
-            ("inputs", [f"{self.declaration(d)};" for d in document.inputs]),
+            ("inputs", sorted(f"{self.declaration(d)};" for d in document.inputs)),
             ("consts", sorted(self.constant(c) for c in document.constants)),
             ("nodes", [*(self.statement(s) for s in document.statements), *self.copied()]),
         ]
         parts = [f"  {name} {{\n" + "".join(f"    {line}\n" for line in lines) + "  }\n" for name, lines in blocks if lines]
-        outputs = " ".join(f"{name};" for name in self.outputs)
+        outputs = " ".join(f"{name};" for name in sorted(self.outputs))
         parts.append(f"  outputs {{ {outputs} }}\n")
         header = f"webnn_graph {_string(document.name)} v{document.version}{quantized} {{\n"
         return remarks(self.renamed) + header + "\n".join(parts) + "}\n"
@@ -139,7 +136,7 @@ def to_json(document: Document) -> str:
         "version": document.version,
         "name": document.name,
         "quantized": document.quantized,
-        "inputs": {d.name: _type(d) for d in document.inputs},
+        "inputs": {d.name: _type(d) for d in sorted(document.inputs, key=lambda d: d.name)},
         "consts": {
             c.declaration.name: _type(c.declaration) | {"init": _init(c.init)}
             for c in sorted(document.constants, key=lambda c: c.declaration.name)
@@ -154,7 +151,7 @@ def to_json(document: Document) -> str:
             }
             for s in document.statements
         ],
-        "outputs": {o.name: o.operand.name for o in document.outputs},
+        "outputs": {o.name: o.operand.name for o in sorted(document.outputs, key=lambda o: o.name)},
     }
     return _dumped(content, 0) + "\n"
 
