@@ -238,7 +238,15 @@ def test_a_step_is_refused(context: wn.MLContext, name: str) -> None:
     [
         ({"label": None}, r"Step: inputs must be complete; got no 'label'; allowed: 'x', 'label'"),
         ({"other": [1]}, r"Step: inputs must have known names; got 'other'; allowed: 'x', 'label'"),
-        ({"x": np.zeros((3, 2), np.float32)}, r"write_tensor\('x'\): data must .* got float32\[3, 2\]"),
+        (
+            {"x": np.zeros((3, 2), np.float32)},
+            r"Step\('x'\): an input .* must have its declared shape; got \[3, 2\]; allowed: \[64, 2\]\. .*any_batch=True",
+        ),
+        ({"x": np.zeros((2, 64), np.float32)}, r"Step\('x'\): .* got \[2, 64\]; allowed: \[64, 2\]$"),
+        ({"label": [[0]] * 64}, r"Step\('label'\): .* got \[64, 1\]; allowed: \[64\]$"),
+        ({"x": np.zeros((64, 2))}, r"write_tensor\('x'\): data must have the tensor's data type; got float64"),
+        ({"x": [[1.0, 2.0], [1.0]]}, r"write_tensor\('x'\): data does not fit the tensor's data type"),
+        ({"x": b"\0" * 8}, r"write_tensor\('x'\): data must have exactly the tensor's bytes"),
     ],
 )
 def test_a_batch_is_refused_and_leaves_the_step_as_it_was(step: train.Step, change: Any, message: str) -> None:
@@ -249,6 +257,15 @@ def test_a_batch_is_refused_and_leaves_the_step_as_it_was(step: train.Step, chan
     assert step.steps == steps
     for name, array in step.parameters().items():
         assert np.array_equal(array, before[name])
+
+
+def test_a_batch_of_raw_bytes_or_lists_is_taken(context: wn.MLContext) -> None:
+    batch = half_moons()
+    found: list[dict[str, float]] = []
+    for taken in (np.asarray, np.ndarray.tobytes, np.ndarray.tolist, lambda array: np.frombuffer(array.tobytes(), np.uint8)):
+        with classifier(context) as step:
+            found.append(step({name: taken(array) for name, array in batch.items()}))
+    assert all(each == found[0] for each in found)
 
 
 def test_parameters_of_other_names_and_shapes_are_refused(step: train.Step) -> None:

@@ -163,7 +163,7 @@ class Step:
         """Run a step and wait for its result. With `accumulate`, only the last batch of an update changes parameters.
 
         Args:
-            batch: the elements of each input, by name.
+            batch: an array or list of the declared shape for each input, by name. Raw bytes have no shape, and need its size.
 
         Returns:
             The loss and the metrics by name, computed with the parameters before the update.
@@ -197,19 +197,37 @@ class Step:
 
     def _compiled_for(self, batch: Mapping[str, TensorData]) -> CompiledStep:
         """Return the graphs for the shapes of a batch, compiled on first use."""
-        if not self._any_batch:
-            return next(iter(self._compiled.values()))
         inputs: dict[str, MLOperandDescriptor] = {}
         for name, wanted in self._inputs.items():
-            data: Any = batch[name]
-            shape, declared = np.asarray(data).shape, _shape_of(wanted)
-            fits = len(shape) == len(declared) and shape[1:] == declared[1:]
-            inputs[name] = {"dataType": wanted["dataType"], "shape": list(shape if fits else declared)}
+            shape = self._checked_shape(name, batch[name], wanted)
+            inputs[name] = {"dataType": wanted["dataType"], "shape": list(shape)}
         key = _shapes_of(inputs)
         if key not in self._compiled:
             graphs = replace(self._graphs, inputs=inputs)
             self._compiled[key] = CompiledStep.of(graphs, None)
         return self._compiled[key]
+
+    def _checked_shape(self, name: str, data: Any, wanted: MLOperandDescriptor) -> tuple[int, ...]:
+        """Return the shape of an input of a batch, which may have another first size if batches of any size are allowed."""
+        declared = _shape_of(wanted)
+        raw_bytes = getattr(data, "dtype", None) == np.uint8 and np.dtype(wanted["dataType"]) != np.uint8
+        if raw_bytes or not _has_shape(data):
+            return declared
+        try:
+            shape = tuple(np.shape(data))
+        except ValueError:  # Lists of unequal lengths, which the write refuses with a message of its own.
+            return declared
+        other_size = len(shape) == len(declared) > 0 and shape[1:] == declared[1:]
+        if shape == declared or (self._any_batch and other_size):
+            return shape
+        allowed = ["any size", *declared[1:]] if self._any_batch and declared else declared
+        fail(
+            "an input of a batch must have its declared shape",
+            label=name,
+            got=f"[{', '.join(map(str, shape))}]",
+            allowed=f"[{', '.join(map(str, allowed))}]",
+            hint="Step(..., any_batch=True) takes batches of other sizes" if other_size else "",
+        )
 
     def _count(self, *, finite: bool) -> None:
         """Count an update, or one that was left out, and adapt the factor of the loss."""
@@ -345,6 +363,10 @@ class Step:
             self.context.write_tensor(tensor, data)
         except WebNNError as error:
             raise error.named("Step", name) from None
+
+
+def _has_shape(data: object) -> bool:
+    return hasattr(data, "shape") or isinstance(data, list | tuple | int | float)
 
 
 def _shapes_of(inputs: Mapping[str, MLOperandDescriptor]) -> tuple[tuple[int, ...], ...]:
