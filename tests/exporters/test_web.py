@@ -105,6 +105,10 @@ def test_a_folder_opens_with_equal_results(context: wn.MLContext, tmp_path: Path
             assert [len(model.graphs[0].kernels), len(model.placement)] == [len(graph.kernels), 6]
             assert model.run({"x": x}, ["maps"]).keys() == {"maps"}
             assert model.profile({"x": x}).outputs.keys() == found.keys()
+            with pytest.raises(
+                wn.MLTypeError, match=r"run: wrong shape of input; got x: \[6, 6, 8, 1\]; allowed: x: float32\[1, 8, 6, 6\]"
+            ):
+                model.run({"x": x.T})
     for name, array in wanted.items():
         assert_same(found[name], array, context)
 

@@ -17,7 +17,7 @@ from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.api.stored_graphs import load_stored_graph, plan_stored_graph
 from webnn_wgpu.formats.web.model import FORMAT, VERSION, WebModel, WebTensor
 
-from .common.feeds import check_feeds
+from .common.feeds import check_feeds, feed_array
 from .description import Analysis, Memory, Placed, Placement, ValueInfo
 from .timing import Profile, Span, compute, span, watched
 
@@ -129,7 +129,9 @@ class StoredModel:
             if name not in names:
                 raise MLTypeError("unknown output", operator="run", got=repr(name), allowed=", ".join(names))
         check_feeds(feeds, [info.name for info in self.inputs])
-        results = compute(self.context, self.graph, dict(feeds))
+        results = compute(
+            self.context, self.graph, {i.name: _checked(i, feeds[i.name]) for i in self.inputs if i.name in feeds}
+        )
         return {name: results[name] for name in names if name in wanted}
 
     def run_async(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> MLPromise[dict[str, Array]]:
@@ -164,3 +166,12 @@ class StoredModel:
 
     def __repr__(self) -> str:
         return f"StoredModel({self.name}: {', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))})"
+
+
+def _checked(info: ValueInfo, value: Any) -> Array:
+    """Return an input's array. A graph alone would take any shape with as many elements."""
+    array = feed_array(value, info.dtype, info.name, info)
+    if array.shape != info.shape:
+        got = f"{info.name}: {list(array.shape)}"
+        raise MLTypeError("wrong shape of input", operator="run", got=got, allowed=str(info))
+    return array
