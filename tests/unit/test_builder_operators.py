@@ -405,4 +405,9 @@ def test_unknown_names(b: Recorder, x: MLOperand) -> None:
         _ = x.datType
     with pytest.raises(AttributeError, match=r"^'Recorder' object has no attribute '_secret'$"):
         _ = b._secret
+    for name in ("log_softmax", "logSoftmax"):
+        with pytest.raises(
+            AttributeError, match=rf"^'Recorder' object has no attribute '{name}'\. Did you mean ext\.log_softmax\?$"
+        ):
+            getattr(b, name)
     assert not hasattr(b, "conv9d")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...core.names import snake_case
 from ..options import camel_attribute
 from .activations import SmoothActivations
 from .argminmax import ArgMinMaxOperators
@@ -61,4 +62,8 @@ class Operators(
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
+            found = snake_case(name)
+            if not name.startswith("_") and found in dir(Extensions) and not hasattr(type(self), found):
+                rule = f"{type(self).__name__!r} object has no attribute {name!r}"
+                raise AttributeError(f"{rule}. Did you mean ext.{found}?")
             return camel_attribute(self, name)
