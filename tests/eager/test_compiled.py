@@ -111,3 +111,20 @@ def test_what_depends_on_no_placeholder_is_computed_once(engine: Engine) -> None
     function = CompiledFunction([x], [x * eager.cast(eager.ops.reduce_product(sizes), "float32")])
     assert function(eager.tensor([1.0, 2.0]))[0].tolist() == [6.0, 12.0]
     assert engine.statistics().runs == 1
+
+
+def test_a_graph_has_present_values_as_constants(engine: Engine) -> None:
+    x, other, weight = placeholder((2,)), placeholder((2,)), eager.Variable([1.0, 2.0])
+    pending = eager.tensor([1.0, 1.0]) + 1
+    graph = eager.graph({"x": x}, {"y": x * weight + pending, "same": x, "weight": weight})
+    weight.assign([9.0, 9.0])
+    found = engine.context.compute(graph, {"x": [3, 4]})
+    assert {name: array.tolist() for name, array in found.items()} == {"y": [5, 10], "same": [3, 4], "weight": [1, 2]}
+    # The sum of known values is a constant: the operators are the product, the sum and two copies.
+    assert graph.operation_count == 4
+    with pytest.raises(eager.UnknownValueError, match="graph: outputs must depend on the placeholders that are inputs"):
+        eager.graph({"x": x}, {"y": x + other})
+    with pytest.raises(wn.MLTypeError, match="graph: inputs must be different placeholders"):
+        eager.graph({"x": weight}, {"y": weight * 2})
+    with pytest.raises(wn.MLTypeError, match="graph: a graph must have outputs"):
+        eager.graph({"x": x}, {})

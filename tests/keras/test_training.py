@@ -207,3 +207,50 @@ def test_derivatives_in_a_direction(keras: Any) -> None:
     np.testing.assert_array_equal(np.asarray(square), x @ x)
     np.testing.assert_array_equal(np.asarray(of_square), direction @ x + x @ direction)
     assert (float(total), float(of_total), shape) == (10, 3, (2, 2))
+
+
+def test_a_graph_has_the_predictions_of_a_model(keras: Any, tmp_path: Path) -> None:
+    layers = keras.layers
+    picture, words = keras.Input((6, 6, 2), name="picture"), keras.Input((None,), dtype="int32", name="words")
+    seen = layers.GlobalAveragePooling2D()(layers.BatchNormalization()(layers.Conv2D(4, 3, activation="relu")(picture)))
+    read = layers.LSTM(5)(layers.Embedding(9, 3, mask_zero=True)(words))
+    both = layers.Dense(3)(layers.Dropout(0.5)(layers.Concatenate()([seen, read])))
+    model = keras.Model({"picture": picture, "words": words}, {"scores": layers.Softmax()(both), "read": read})
+    x = {"picture": RNG.standard_normal((2, 6, 6, 2)).astype(np.float32), "words": np.int32([[1, 2, 0], [3, 0, 0]])}
+    # The weights of a model that has not run are pending.
+    graph = keras.graph(model, x)
+    assert repr(graph) == (
+        "MLGraph(picture: float32[2, 6, 6, 2], words: int32[2, 3] -> read: float32[2, 5], scores: float32[2, 3])"
+    )
+    predicted = model.predict(x, verbose=0)
+    for suffix in ("onnx", "webnn"):
+        graph.save(tmp_path / f"model.{suffix}")
+        found = wn.load(tmp_path / f"model.{suffix}", keras.context()).run(x)
+        for name, wanted in predicted.items():
+            np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_a_graph_keeps_the_weights_of_its_time(keras: Any) -> None:
+    model = _linear(keras, "adam")
+    graph, before = keras.graph(model, X[:3]), model.predict(X[:3], verbose=0)
+    model.fit(X, Y, verbose=0)
+    np.testing.assert_array_equal(keras.context().compute(graph, {"input": X[:3]})["output"], before)
+    pair = keras.Model(model.inputs, [model.outputs[0], model.outputs[0] * 2])
+    assert list(keras.graph(pair, X[:3].astype(np.float64)).outputs) == ["output_0", "output_1"]
+
+
+def test_models_without_a_graph_are_refused(keras: Any) -> None:
+    class Median(keras.Model):  # type: ignore[misc, name-defined]
+        def call(self, x: Any) -> Any:
+            return keras.ops.median(x, axis=1)
+
+    model = Median()
+    with pytest.raises(wn.MLTypeError, match=r"graph: the model must be built; got median.*\. Call it on a batch first"):
+        keras.graph(model, X)
+    model(X)
+    with pytest.raises(eager.UnknownValueError, match="median runs on the host"):
+        keras.graph(model, X)
+    with pytest.raises(wn.NotSupportedError, match=r"graph\('input'\): inputs and outputs must be .*; got float32\[0, 4\]"):
+        keras.graph(_linear(keras, "adam"), X[:0])
+    with pytest.raises(NotImplementedError, match=r"webnn_wgpu\.keras\.graph\(model, x\)"):
+        _linear(keras, "adam").export("model")

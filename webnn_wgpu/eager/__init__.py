@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from webnn_wgpu import MLContext
 
-from .compiled import CompiledFunction, placeholder
+from .compiled import CompiledFunction, graph, placeholder
 from .engine import Engine, Statistics
 from .gradients import connected_gradients, custom_gradient, gradients, tape, value_and_gradients, with_gradient
 from .operators import Operator, Operators, apply, cast, ops
@@ -34,6 +34,7 @@ __all__ = [
     "default_context",
     "evaluate",
     "gradients",
+    "graph",
     "ops",
     "placeholder",
     "set_default_context",

@@ -107,28 +107,54 @@ class Program:
             tensor.destroy()
 
     def _build(self) -> MLGraph:
-        builder = MLGraphBuilder(self._context)
-        operands: dict[int, MLOperand] = {}
-        for index, (slot, kind) in enumerate(self._leaves):
-            fixed = self._constants.get(index, self._numbers.get(index))
-            if fixed is not None:
-                operands[slot] = constant(builder, kind, fixed)
-            else:
-                operands[slot] = builder.input(str(index), kind.shape, kind.stored)
-        known = {operand.value for operand in operands.values()}
-        emit(builder, self._instructions, operands)
-        outputs: dict[str, MLOperand] = {}
-        seen: set[int] = set()
-        for number, slot in enumerate(self._outputs):
-            operand = operands[slot]
-            # Inputs cannot be outputs of a graph, and an output with an alias has one name.
-            if operand.value in known or operand.value in seen:
-                operand = builder.identity(operand)
-            seen.add(operand.value)
-            outputs[_output(number)] = operand
-        aliases = {_output(number): str(index) for number, index in enumerate(self.aliases) if index is not None}
         self.builds += 1
-        return builder.build(outputs, aliases=aliases)
+        return build_graph(
+            self._context,
+            self._instructions,
+            {str(index): leaf for index, leaf in enumerate(self._leaves)},
+            {str(index): fixed for index, fixed in {**self._numbers, **self._constants}.items()},
+            {_output(number): slot for number, slot in enumerate(self._outputs)},
+            {_output(number): str(index) for number, index in enumerate(self.aliases) if index is not None},
+        )
+
+
+def build_graph(
+    context: MLContext,
+    instructions: Sequence[Instruction],
+    leaves: Mapping[str, tuple[int, Kind]],
+    fixed: Mapping[str, Number | Array],
+    outputs: Mapping[str, int],
+    aliases: Mapping[str, str] = MappingProxyType({}),
+) -> MLGraph:
+    """Build the graph of instructions.
+
+    Args:
+        context: the context.
+        instructions: the instructions.
+        leaves: the slot and kind of each leaf by name.
+        fixed: the elements of the leaves that are constants. The other leaves are inputs of the graph.
+        outputs: the slots of the outputs by name.
+        aliases: by the name of an output, the input whose memory it takes.
+    """
+    builder = MLGraphBuilder(context)
+    operands: dict[int, MLOperand] = {}
+    for name, (slot, kind) in leaves.items():
+        if name in fixed:
+            operands[slot] = constant(builder, kind, fixed[name])
+        else:
+            operands[slot] = builder.input(name, kind.shape, kind.stored)
+    known = {operand.value for operand in operands.values()}
+    emit(builder, instructions, operands)
+    found: dict[str, MLOperand] = {}
+    seen: set[int] = set()
+    for name, slot in outputs.items():
+        operand = operands[slot]
+        # Inputs cannot be outputs of a graph, and an output with an alias has one name.
+        if operand.value in known or operand.value in seen:
+            operand = builder.identity(operand)
+        seen.add(operand.value)
+        found[name] = operand
+    return builder.build(found, aliases=aliases)
 
 
 def constant(builder: MLGraphBuilder, kind: Kind, elements: Number | Array) -> MLOperand:

@@ -11,7 +11,9 @@ from .installation import install
 
 _keras = install()
 
-from .webnn.core import gradients  # noqa: E402 - the module needs Keras with the backend
+# These modules need Keras with the backend.
+from .webnn.core import gradients  # noqa: E402
+from .webnn.graphs import graph  # noqa: E402
 
 if not TYPE_CHECKING:  # of which type checkers would conclude that the module has any name
 
@@ -23,4 +25,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *dir(_keras)})
 
 
-__all__ = ["context", "gradients", "use"]
+__all__ = ["context", "gradients", "graph", "use"]

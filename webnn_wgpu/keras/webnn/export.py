@@ -1,4 +1,4 @@
-"""Exports of Keras that this backend does not have: `webnn_wgpu.exporters` writes graphs instead."""
+"""Exports of Keras that this backend does not have: `webnn_wgpu.keras.graph` gives a graph to save instead."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ class OpenvinoExportArchive:
     def __init__(self) -> None:
         raise NotImplementedError(
             "`export_saved_model` only currently supports the tensorflow, jax and torch backends. "
-            "webnn_wgpu.exporters writes graphs."
+            "webnn_wgpu.keras.graph(model, x).save('model.onnx') writes the predictions of a model."
         )
