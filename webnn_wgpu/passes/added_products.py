@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -57,8 +57,7 @@ def _sum(r: Rewriter, node: Node, *, target: Target) -> bool:
     # The last of several additions sees all of their operands.
     if r.inner(result) and readers[0].op == ADD.name and r.shape(readers[0].outputs[0]) == shape:
         return False
-    sums: list[Node] = [node]
-    terms = list(_terms(r, node, sums))
+    sums, terms = _additions(r, node)
     run = _longest_run([product for value in terms if (product := _product(r, value))])
     if len(run) < 2 or not _pays(r, run, target):
         return False
@@ -76,15 +75,21 @@ def _sum(r: Rewriter, node: Node, *, target: Target) -> bool:
     return True
 
 
-def _terms(r: Rewriter, node: Node, sums: list[Node]) -> Iterator[int]:
-    """Yield the operands of an addition and of those that only it reads, which `sums` gets."""
-    for value in node.operands:
-        inner = r.made_for_one(value, ADD.name)
-        if inner is not None and all(r.shape(operand) == r.shape(value) for operand in inner.operands):
-            sums.append(inner)
-            yield from _terms(r, inner, sums)
-        else:
-            yield value
+def _additions(r: Rewriter, node: Node) -> tuple[list[Node], list[int]]:
+    """Return an addition with those whose results only it reads, once, and the values that all of them add up."""
+    sums: list[Node] = []
+    terms: list[int] = []
+    waiting = [node]
+    while waiting:
+        added = waiting.pop()
+        sums.append(added)
+        for value in added.operands:
+            inner = r.made_for_one(value, ADD.name) if added.operands.count(value) == 1 else None
+            if inner is not None and all(r.shape(operand) == r.shape(value) for operand in inner.operands):
+                waiting.append(inner)
+            else:
+                terms.append(value)
+    return sums, terms
 
 
 def _product(r: Rewriter, value: int) -> _Product | None:
