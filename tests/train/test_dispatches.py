@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support import Sketch
 from tests.train.dispatches import plans
 from tests.train.networks import LAYERS
+from tests.unit.plans import caps_of
+from tests.unit.test_gradient_passes import added
 from webnn_wgpu import train
+from webnn_wgpu.costs import Target
 from webnn_wgpu.kernels.templates import render
+from webnn_wgpu.passes.added_products import merge_added_products
 
 
 @pytest.mark.parametrize("device", ["amd", "nvidia"])
@@ -21,6 +26,19 @@ def test_attention_is_two_kernels_backward() -> None:
     _, step = plans("amd", train.SGD())
     templates = [d.spec.template for d in step.dispatches]
     assert templates.count("attention_gradient") == 2 * templates.count("attention.tiled") == 8
+
+
+@pytest.mark.parametrize(("device", "sums"), [("amd", LAYERS), ("nvidia", LAYERS), ("apple", 0), ("lavapipe", 0)])
+def test_large_gpus_compute_the_gradients_of_queries_keys_and_values_together(device: str, sums: int) -> None:
+    _, step = plans(device, train.SGD())
+    parts = [node for node in step.graph.nodes if node.op == "reduceSum" and step.graph.type(node.operands[0]).rank == 3]
+    assert sum(step.graph.type(node.operands[0]).shape[0] == 3 for node in parts) == sums
+
+
+def test_results_of_float16_are_not_rounded_before_they_are_added_up() -> None:
+    for data_type, count in (("float32", 1), ("float16", 0)):
+        after = merge_added_products(added(Sketch(), data_type=data_type), Target.of(caps_of("nvidia")))
+        assert [node.op for node in after.nodes].count("reduceSum") == count
 
 
 @pytest.mark.parametrize("device", ["amd", "lavapipe"])
