@@ -18,7 +18,7 @@ from webnn_wgpu.ops._def import Interface
 from webnn_wgpu.ops.elementwise import ADD
 from webnn_wgpu.ops.interfaces.family import Family
 from webnn_wgpu.ops.interfaces.layout import Layout, to_last
-from webnn_wgpu.ops.interfaces.movement import Move, Stepped, divided
+from webnn_wgpu.ops.interfaces.movement import Move, Movement, Stepped, divided
 from webnn_wgpu.ops.pad import PAD
 from webnn_wgpu.ops.strided import EXPAND, SLICE, SPLIT, TILE
 from webnn_wgpu.ops.views import RESHAPE
@@ -78,7 +78,6 @@ def test_interfaces_fit_together(op: OpDef) -> None:
     assert op.view <= op.moves
     if op.movement:
         assert op.tolerance == 0
-        assert not op.movement.permutes or op.movement.follow
         assert not (op.movement.parts and op.movement.runs)
     if op.precision:
         assert all(i < len(op.operands) for i in op.precision.weights)
@@ -184,3 +183,8 @@ def test_operators_compute_the_same_with_their_channels_last() -> None:
             np.testing.assert_allclose(found, wanted, rtol=2e-3, atol=2e-3, err_msg=op.name)
     drawn = {op.name for op in OPS.values() if op.layout and not op.internal and not op.extension}
     assert drawn <= compared
+
+
+def test_a_movement_that_permutes_states_its_steps() -> None:
+    with pytest.raises(TypeError, match="`follow` must not be None"):
+        Movement(permutes=True)

@@ -130,7 +130,7 @@ class Movement:
 
     Attributes:
         follow: returns the positions of the outputs' elements in the first operand's memory, for operators with such steps.
-        permutes: whether each element of the first operand is in the output exactly once.
+        permutes: whether `follow` finds each element of the first operand in the output exactly once.
         parts: returns the part of the output that is a copy of each operand, for operators that put their operands side by
             side. () means that the operands' producers cannot write there themselves.
         runs: returns the start of each output in the first operand, in elements, for operators that cut this operand. ()
@@ -146,6 +146,10 @@ class Movement:
     runs: Callable[[Graph, Node], Sequence[int]] | None = None
     reads_parts: bool = False
     updates: bool = False
+
+    def __post_init__(self) -> None:
+        if self.permutes and self.follow is None:
+            raise TypeError("a movement that permutes states its steps: `follow` must not be None where `permutes` is True")
 
 
 MOVES = Movement()
