@@ -240,7 +240,7 @@ def test_a_graph_keeps_the_weights_of_its_time(keras: Any) -> None:
 
 
 def test_models_without_a_graph_are_refused(keras: Any) -> None:
-    class Median(keras.Model):  # type: ignore[misc, name-defined]
+    class Median(keras.Model):
         def call(self, x: Any) -> Any:
             return keras.ops.median(x, axis=1)
 

@@ -141,7 +141,7 @@ class GivenInputs:
         try:
             return array.reshape(shape if shape is not None else [array.size])
         except ValueError:
-            message = f"{array.size} number{'s do' if array.size > 1 else ' does'} not fill {info}"
+            message = f"{array.size} number{' does' if array.size == 1 else 's do'} not fill {info}"
             if settled is not None:
                 message += f"; give {math.prod(settled)}, or one for all elements"
             elif array.size == 1:

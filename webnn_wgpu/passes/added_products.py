@@ -111,13 +111,14 @@ def _longest_run(products: Sequence[_Product]) -> list[_Product]:
     groups: defaultdict[object, list[_Product]] = defaultdict(list)
     for product in products:
         groups[product.rows.value, product.matrix.value, product.size].append(product)
-    longest: list[_Product] = []
+    runs: list[list[_Product]] = [[]]
     for group in groups.values():
-        run: list[_Product] = []
+        runs.append([])
         for product in sorted(group, key=lambda product: product.rows.offset):
-            run = [*run, product] if run and product.follows(run[-1]) else [product]
-            longest = max(longest, run, key=len)
-    return longest
+            if runs[-1] and not product.follows(runs[-1][-1]):
+                runs.append([])
+            runs[-1].append(product)
+    return max(runs, key=len)
 
 
 def _pays(r: Rewriter, run: Sequence[_Product], target: Target) -> bool:
