@@ -174,6 +174,22 @@ def test_models_become_graph_files_and_onnx_again(model: Any, tmp_path: Path, re
     assert_close(run(onnx.load(tmp_path / "again.onnx"), feeds), expected)
 
 
+@pytest.mark.parametrize("dynamic", [None, {"n": 8}], ids=["fixed", "dynamic"])
+def test_converting_keeps_the_order_of_inputs_and_outputs(tmp_path: Path, dynamic: dict[str, int] | None) -> None:
+    source = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]>
+        g (float[n] ids, float[n] mask, float[n] bias) => (float[n] sum, float[n] difference)
+        { difference = Sub(mask, bias) sum = Add(difference, ids) }"""
+    )
+    onnx.save(source, tmp_path / "source.onnx")
+    wn.convert(tmp_path / "source.onnx", tmp_path / "target.onnx", override_dims=None if dynamic else {"n": 2}, dynamic=dynamic)
+    target = onnx.load(tmp_path / "target.onnx")
+    assert [i.name for i in target.graph.input] == ["ids", "mask", "bias"]
+    assert [o.name for o in target.graph.output] == ["sum", "difference"]
+    feeds = {name: np.full(2, number, np.float32) for name, number in {"ids": 4, "mask": 2, "bias": 1}.items()}
+    assert [list(result) for result in run(target, feeds)] == [[5, 5], [1, 1]]
+
+
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflection"])
 def test_a_pad_of_a_scalar_is_read_again(tmp_path: Path, reference: wn.MLContext, mode: Any) -> None:
     builder = wn.MLGraphBuilder(reference)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,7 @@ def save(
     kind: str = "",
     dynamic: Mapping[str, int] | None = None,
     graph_of_sizes: Callable[[Mapping[str, int]], MLGraph] | None = None,
+    order: Sequence[str] = (),
     **options: Any,
 ) -> list[Path]:
     """Write a graph as it was built, before any pass.
@@ -59,6 +60,7 @@ def save(
         dynamic: names of dynamic dimensions with their largest sizes, for which `graph` is made. Only for `.webnn`, `.json` and
             `.onnx` files.
         graph_of_sizes: returns the graph for other sizes of these dimensions.
+        order: names of inputs in the order that `.onnx` files get, if it is not the graph's.
         options: those of the kind of file, as for `MLGraph.save`. Those of their default value, None, are passed over.
 
     Returns:
@@ -88,7 +90,7 @@ def save(
             )
         if kind == "onnx":
             return import_module(".onnx", __package__).write_onnx(
-                graph, target, dynamic=dynamic, graph_of_sizes=graph_of_sizes, **given
+                graph, target, dynamic=dynamic, graph_of_sizes=graph_of_sizes, order=order, **given
             )
         if kind == "coreml":
             return import_module(".coreml", __package__).write_coreml(graph, target, **given)

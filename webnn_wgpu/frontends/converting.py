@@ -79,11 +79,13 @@ def convert(
         sizes = {**fixed, **kept}
 
         def graph_of_sizes(changed: Mapping[str, int]) -> MLGraph:
-            return _graph(source, context, {**sizes, **changed}, own)
+            return _graph(_loaded(source, context, {**sizes, **changed}, own))
 
         save = import_module("webnn_wgpu.exporters.saving").save
-        graph = graph_of_sizes({})
-        return save(graph, target, kind=to, dynamic=kept, graph_of_sizes=graph_of_sizes, **options)
+        model = _loaded(source, context, sizes, own)
+        # A graph has its inputs in the order of their first use.
+        order = [i.name for i in model.inputs]
+        return save(_graph(model), target, kind=to, dynamic=kept, graph_of_sizes=graph_of_sizes, order=order, **options)
 
 
 def _keeps_dimensions(target: str | os.PathLike[str], to: str) -> bool:
@@ -147,8 +149,7 @@ def _loaded(
         return load_file(source, context, override_dims=sizes, **options)
 
 
-def _graph(source: str | os.PathLike[str], context: MLContext, sizes: Mapping[str, int], own: Mapping[str, Any]) -> MLGraph:
-    model = _loaded(source, context, sizes, own)
+def _graph(model: Model | TfliteModel | TfjsModel | WebNNModel) -> MLGraph:
     graphs = model.graphs
     if len(graphs) != 1:
         raise NotSupportedError(

@@ -78,6 +78,7 @@ def write_onnx(
     external_data: bool | None = None,
     dynamic: Mapping[str, int] | None = None,
     graph_of_sizes: Callable[[Mapping[str, int]], MLGraph] | None = None,
+    order: Sequence[str] = (),
 ) -> list[Path]:
     """Write a graph as an ONNX file.
 
@@ -89,6 +90,7 @@ def write_onnx(
             more than 1 GiB.
         dynamic: names of dynamic dimensions with their largest sizes, for which `graph` is made.
         graph_of_sizes: returns the graph for other sizes of these dimensions.
+        order: names of inputs in the order that the file gets. Inputs without a place follow in the graph's order.
 
     Returns:
         The files that were written.
@@ -108,6 +110,8 @@ def write_onnx(
     if dynamic and graph_of_sizes:
         opset = model.opset_import[0].version
         model = with_dynamic(model, dynamic, lambda sizes: to_onnx(graph_of_sizes(sizes), opset=opset))
+    places = {name: i for i, name in enumerate(order)}
+    model.graph.input.sort(key=lambda value: places.get(value.name, len(places)))
     size = sum(len(t.raw_data) for t in model.graph.initializer)
     if external_data is False and size > PROTOBUF_LIMIT:
         raise NotSupportedError(
