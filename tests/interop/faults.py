@@ -26,7 +26,13 @@ from .abuses import SET
 from .programs import X, buffer, expected, network
 
 MEMORY = ("GPUDevice.create_buffer", "GPUDevice.create_buffer_with_data", "GPUDevice.create_texture")
-PIPELINES = ("GPUDevice.create_shader_module", "GPUDevice.create_compute_pipeline", "GPUDevice.create_render_pipeline")
+TRUSTED = "wgpuDeviceCreateShaderModuleTrusted"
+PIPELINES = (
+    "GPUDevice.create_shader_module",
+    *([f"libf.{TRUSTED}"] if hasattr(native.libf, TRUSTED) else []),
+    "GPUDevice.create_compute_pipeline",
+    "GPUDevice.create_render_pipeline",
+)
 BINDING = ("GPUDevice.create_bind_group_layout", "GPUDevice.create_pipeline_layout", "GPUDevice.create_bind_group")
 SUBMIT = ("libf.wgpuQueueSubmit",)
 RUN = ("lib.wgpuDeviceCreateCommandEncoder", "lib.wgpuCommandEncoderBeginComputePass", "lib.wgpuCommandEncoderFinish")
@@ -74,7 +80,7 @@ def failing(gpu: Any, kind: str, at: int) -> Iterator[Counter[str]]:
     act, names, _ = KINDS[kind]
     calls: Counter[str] = Counter()
     others = dict.fromkeys(("wgpuQueueSubmit", "wgpuQueueWriteBuffer"), gpu.queue._internal)
-    others["wgpuDeviceCreateCommandEncoder"] = gpu._internal
+    others |= dict.fromkeys(("wgpuDeviceCreateCommandEncoder", TRUSTED), gpu._internal)
 
     def wrap(function: str, original: Any) -> Any:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:

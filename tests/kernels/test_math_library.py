@@ -245,7 +245,7 @@ UNARY = {
     "sign": Unary(sign, -1, 1),
     "sin": Unary(np.sin, -100, 100),
     "sinh": Unary(np.sinh, -90, 90),
-    "softplus": Unary(softplus, -90, 20),
+    "softplus": Unary(softplus, -90, 20, ", 1.0"),
     "softsign": Unary(softsign, -8, 8),
     "sqrt": Unary(np.sqrt, 0, 100),
     "tan": Unary(np.tan, -100, 100),
@@ -500,7 +500,7 @@ SIGNED = [
     # Fused into one kernel: special values made by one function reach the next.
     ("sigmoid_f32(sqrt_f32(log_f32(x)))", 0.5, 1.0, NAN),
     ("tanh_f32(exp_f32(x))", 1000.0, 1.0, 1.0),
-    ("softplus_f32(log_f32(x))", 0.0, 1.0, 0.0),
+    ("softplus_f32(log_f32(x), 1.0)", 0.0, 1.0, 0.0),
     ("gelu_f32(reciprocal_f32(x))", -0.0, 1.0, -0.0),
     ("erf_f32(tan_f32(x))", INF, 1.0, NAN),
     ("log1p_f32(expm1_f32(x))", -INF, 1.0, -INF),

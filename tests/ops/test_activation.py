@@ -67,6 +67,9 @@ def test_every_operator_and_type(device: Device, op: OpDef, data_type: str) -> N
         ("sigmoid", {}, [-INF, INF, NAN, 0.0, -200.0, 200.0], [0, 1, NAN, 0.5, 0, 1]),
         ("tanh", {}, [-INF, INF, NAN, 100.0, -0.0], [-1, 1, NAN, 1, -0.0]),
         ("softplus", {}, [-INF, INF, NAN, 200.0, -200.0], [0, INF, NAN, 200, 0]),
+        # The product with the steepness overflows.
+        ("softplus", {"steepness": 2.0}, [-INF, INF, NAN, 3e38, -3e38], [0, INF, NAN, 3e38, 0]),
+        ("softplus", {"steepness": -2.0}, [-INF, INF, NAN, 3e38, -3e38], [-INF, 0, NAN, 0, -3e38]),
         ("softsign", {}, [-INF, INF, NAN, 1.0, -0.0], [-1, 1, NAN, 0.5, -0.0]),
         ("clamp", {"min_value": -1, "max_value": 1}, [-INF, INF, NAN, 0.5], [-1, 1, NAN, 0.5]),
         ("clamp", {"min_value": NAN, "max_value": 1}, [-INF, INF, -7.0], [-INF, 1, -7]),

@@ -36,7 +36,7 @@ def test_the_same_device_twice_shares_pipelines() -> None:
         with wn.ml.create_context(gpu) as second, counted() as calls:
             network(second)
         assert calls["wgpuDeviceCreateComputePipeline"] == 0
-        assert calls["wgpuDeviceCreateShaderModule"] == 0
+        assert not any(count for name, count in calls.items() if "CreateShaderModule" in name)
     # It is the device that keeps them, also between contexts.
     with wn.ml.create_context(gpu) as third, counted() as calls:
         third.compute(network(third), {"x": ROWS})

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,10 +8,12 @@ import pytest
 
 from tests.runtime.counting import counted
 from tests.support import op_graph
+from webnn_wgpu.kernels.templates import render
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.runtime import pipelines
 from webnn_wgpu.runtime.adapters import adapters
 from webnn_wgpu.runtime.device import Device
+from webnn_wgpu.runtime.modules import has_unbounded_loops
 from webnn_wgpu.runtime.pipelines import PipelineCache
 from webnn_wgpu.runtime.program import Program
 
@@ -56,3 +59,22 @@ def test_pipelines_in_use_are_found_however_old_they_are(own: Device, monkeypatc
     program(own, "neg").destroy()
     old.destroy()
     assert len(PipelineCache.of(own)) == 1
+
+
+def test_loops_of_the_packages_kernels_alone_are_unbounded(own: Device) -> None:
+    bounded, unbounded = "wgpuDeviceCreateShaderModule", "wgpuDeviceCreateShaderModuleTrusted"
+    spec = make_plan(op_graph("abs", [X]), own.target).dispatches[0].spec
+    cache = PipelineCache.of(own)
+    with counted() as calls:
+        cache.get(spec)
+    assert calls[unbounded if has_unbounded_loops() else bounded] == 1
+    with counted() as calls:
+        cache.get(replace(spec, source=render(spec)))
+    assert (calls[bounded], calls[unbounded]) == (1, 0)
+
+
+def test_modules_of_plain_calls_have_bounded_loops(own: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEBNN_WGPU_RECORDER", "plain")
+    with counted() as calls:
+        program(own, "abs").destroy()
+    assert (calls["wgpuDeviceCreateShaderModule"], calls["wgpuDeviceCreateShaderModuleTrusted"]) == (1, 0)

@@ -94,10 +94,10 @@ def test_a_lane_begins_before_the_program_has_made_its_pipeline(monkeypatch):
         order.append(("lane", str(spec)))
         return start(self, spec, uses, length)
 
-    def compiled(self, spec, source):
+    def compiled(self, spec, source, **options):
         if self.device is context_device:
             order.append(("own", str(spec)))
-        return compile_(self, spec, source)
+        return compile_(self, spec, source, **options)
 
     context = fresh_context()
     context_device = Device.of(context.device)

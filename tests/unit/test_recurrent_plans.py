@@ -85,7 +85,7 @@ def test_large_networks_are_spread_over_the_device() -> None:
     plan = planned("nvidia", "gru", Sizes(steps=5, hidden=512))
     assert templates(plan) == ["recurrent.steps"] * 5
     (reason,) = {d.reason for d in plan.dispatches if d.spec.template == "recurrent.steps"}
-    assert reason == "786432 recurrent weights, about 55 us a step in one dispatch, 12 us in a dispatch per step"
+    assert reason == "786432 recurrent weights, about 55 us a step in one dispatch, 9 us in a dispatch per step"
 
 
 def test_both_directions_share_the_dispatch_of_a_step() -> None:
@@ -112,7 +112,7 @@ def test_two_layers_of_64_units_are_four_dispatches_on_hardware(device: str) -> 
 
 @pytest.mark.parametrize(
     ("name", "data_type", "most"),
-    [("lstm", "float32", 140), ("gru", "float32", 160), ("lstm", "float16", 196), ("gru", "float16", 228)],
+    [("lstm", "float32", 136), ("gru", "float32", 160), ("lstm", "float16", 196), ("gru", "float16", 228)],
 )
 def test_a_gpu_makes_all_steps_in_one_dispatch_up_to_a_size(name: str, data_type: str, most: int) -> None:
     for hidden, expected in ((most, "sequence"), (most + 4, "steps")):
@@ -219,11 +219,10 @@ def test_weights_in_a_texture(gates: int, hidden: int, width: int) -> None:
 
 @pytest.mark.parametrize(
     ("device", "most"),
-    [("nvidia", 102), ("amd", 102), ("webgpu-default", 102), ("intel", 202), ("apple", 202), ("lavapipe", 4)],
+    [("nvidia", 102), ("amd", 102), ("webgpu-default", 102), ("intel", 102), ("lavapipe", 4)],
 )
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
-def test_two_layers_of_256_units_have_few_dispatches_on_large_gpus(device: str, most: int, kind: str) -> None:
-    # Small GPUs read weights more slowly than they start dispatches.
+def test_two_layers_of_256_units_have_few_dispatches(device: str, most: int, kind: str) -> None:
     caps = caps_of(device)
     graph, _ = run_passes(Network(kind, steps=100, hidden=256).layer().layer().graph(), Target.of(caps))
     plan = make_plan(graph, Target.of(caps))
@@ -238,7 +237,7 @@ def test_two_layers_of_256_units_have_few_dispatches_on_large_gpus(device: str, 
 def test_the_reason_states_the_estimates() -> None:
     graph, _ = run_passes(Network(steps=100, hidden=256).layer().layer().graph(), GPU)
     (reason,) = {d.reason for d in make_plan(graph, GPU).dispatches if d.spec.template == "recurrent_stack"}
-    estimates = "about 785 us in 101 common dispatches, 1015 us one after the other"
+    estimates = "about 704 us in 101 common dispatches, 928 us one after the other"
     assert reason == f"2 layers of 262144 recurrent weights, {estimates}"
 
 

@@ -87,7 +87,7 @@ def test_all_last_states_are_there() -> None:
 def test_states_before_the_first_step() -> None:
     both = ("initialHiddenState", "initialCellState")
     assert names(stacked(Network().layer(given=both).layer())) == ["lstmStack", "reshape"]
-    network = Network()
+    network = Network(steps=6)
     first, second = (network.s.input(network.array(1, 1, network.hidden)) for _ in range(2))
     network.layer(initialHiddenState=first).layer(initialHiddenState=second, initialCellState=first)
     assert names(stacked(network)) == ["concat", "concat", "lstmStack", "reshape"]
@@ -223,7 +223,7 @@ def test_a_state_that_goes_from_layer_to_layer() -> None:
 
 def test_a_network_that_consumes_a_state_of_another() -> None:
     s = Sketch()
-    first, second = Network("gru", s=s), Network("gru", s=s)
+    first, second = Network("gru", steps=6, s=s), Network("gru", steps=6, s=s)
     start = s.input(first.array(1, 1, first.hidden))
     first.layer()
     second.layer()
@@ -239,8 +239,8 @@ def test_a_network_that_consumes_a_state_of_another() -> None:
     ("sizes", "target", "reason"),
     [
         ({"hidden": 128}, GPU, "each layer is one dispatch: 65536 recurrent weights, "),
-        ({"hidden": 1024}, GPU, "about 275 us in 4 common dispatches, 156 us one after the other"),
-        ({"batch": 6, "hidden": 256}, GPU, "about 64 us in 4 common dispatches, 51 us one after the other"),
+        ({"hidden": 1024}, GPU, "about 176 us in 4 common dispatches, 106 us one after the other"),
+        ({"batch": 6, "hidden": 256}, GPU, "about 48 us in 4 common dispatches, 42 us one after the other"),
         ({}, SOFTWARE, "kernels of a single layer keep its weights"),
     ],
 )

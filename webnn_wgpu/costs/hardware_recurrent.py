@@ -12,13 +12,16 @@ from .sizes import Choice
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_STEP_NS = 3700.0
+_STEP_NS = 3800.0
 """Time of a dispatch that is a time step, besides the weights. It fits networks of 64 to 1024 units on an H200."""
 
-_STEP_READING_SHARE = 1 / 3
+_WAVE_NS = 4500.0
+"""Time of a dispatch in which each layer of a stack makes a step, besides the weights. It fits 11 stacks on an H200."""
+
+_STEP_READING_SHARE = 0.55
 """The share of the rate of the cache that cores share, at which a time step reads weights. Its few invocations wait for them.
 
-It fits the same networks, from 512 units on.
+It fits the same networks. Weights of more than some 35 MB are read at half of the rate: an H200's cache does not hold them.
 """
 
 _FEWEST_SHARES = 8
@@ -83,7 +86,8 @@ class HardwareRecurrent(RecurrentCosts):
             return Choice("layers", f"each layer is one dispatch: {own.reason}")
         waves = size.steps + layers - 1
         # All layers but the first multiply their input within the step.
-        stack_ns = waves * self._step_ns(size, dispatches=1, matrices=2 * layers - 1) + copies * DEPENDENT_DISPATCH_NS
+        wave_ns = _WAVE_NS + self._reading_ns(size, matrices=2 * layers - 1)
+        stack_ns = waves * wave_ns + copies * DEPENDENT_DISPATCH_NS
         layers_ns = layers * size.steps * self._steps_step_ns(size) + (layers - 1) * DEPENDENT_DISPATCH_NS
         stack_us, layers_us = stack_ns / 1000, layers_ns / 1000
         estimates = f"about {stack_us:.0f} us in {waves} common dispatches, {layers_us:.0f} us one after the other"
@@ -120,9 +124,9 @@ class HardwareRecurrent(RecurrentCosts):
 
     def _steps_step_ns(self, size: RecurrentSize) -> float:
         """Return the time of a step that is a dispatch, or two."""
-        return self._step_ns(size, dispatches=size.step_dispatches, matrices=size.directions)
+        return size.step_dispatches * _STEP_NS + self._reading_ns(size, matrices=size.directions)
 
-    def _step_ns(self, size: RecurrentSize, *, dispatches: int, matrices: int) -> float:
-        """Return the time of a step that reads as many matrices of weights in a number of dispatches."""
+    def _reading_ns(self, size: RecurrentSize, *, matrices: int) -> float:
+        """Return the time in which a step reads as many matrices of weights."""
         read_bytes = matrices * -(-size.rows // SHARED_ROWS) * size.weight_bytes
-        return dispatches * _STEP_NS + read_bytes / (self.rates.bytes_per_ns * _STEP_READING_SHARE)
+        return read_bytes / (self.rates.bytes_per_ns * _STEP_READING_SHARE)

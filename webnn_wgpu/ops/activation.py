@@ -74,8 +74,9 @@ def _sigmoid(x: Array) -> Array:
 
 
 def _softplus(x: Array, steepness: float) -> Array:
-    t: Array = steepness * x
-    return (np.maximum(t, 0) + np.log1p(np.exp(-np.abs(t)))) / steepness
+    limit = np.maximum(x, 0) if steepness > 0 else np.minimum(x, 0)
+    result: Array = limit + np.log1p(np.exp(-np.abs(steepness * x))) / steepness
+    return result
 
 
 def _softsign(x: Array) -> Array:
@@ -379,7 +380,7 @@ OPS = (
     ),
     unary(
         "softplus",
-        "div_f32(softplus_f32(steepness * x), steepness)",
+        "softplus_f32(x, steepness)",
         _softplus,
         Text(
             summary="ln(1 + exp(steepness * x)) / steepness.",

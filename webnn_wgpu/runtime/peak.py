@@ -117,9 +117,8 @@ class Probe:
         self._device, self._buffers = device, buffers
         source = (shader_root() / "probes" / f"{name}.wgsl").read_text(encoding="utf-8")
         bindings = (Binding(name="source", access="read", quad=True), Binding(name="result", access="write", quad=True))
-        self._kernel = PipelineCache.of(device).get(
-            KernelSpec(template=f"probes/{name}", params=(), bindings=bindings, source=source)
-        )
+        spec = KernelSpec(template=f"probes/{name}", params=(), bindings=bindings, source=source)
+        self._kernel = PipelineCache.of(device).get(spec, own=True)
         entries = [
             {"binding": i, "resource": {"buffer": b.gpu, "offset": 0, "size": b.size_bytes}} for i, b in enumerate(buffers)
         ]

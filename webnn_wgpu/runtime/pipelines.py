@@ -25,6 +25,7 @@ from ..kernels.templates import template_file
 from ..plan.execution_plan import PlannedDispatch
 from .device import Device
 from .messages import compiler_message, operators_made_at
+from .modules import own_module
 from .weights import TEXTURE_USAGE
 
 logger = logging.getLogger("webnn_wgpu")
@@ -82,12 +83,13 @@ class PipelineCache:
     def __contains__(self, spec: KernelSpec) -> bool:
         return spec in self._pipelines
 
-    def get(self, spec: KernelSpec, planned: PlannedDispatch | None = None) -> Pipeline:
+    def get(self, spec: KernelSpec, planned: PlannedDispatch | None = None, *, own: bool = False) -> Pipeline:
         """Return the pipeline of a kernel.
 
         Args:
             spec: the kernel.
             planned: a dispatch of it, for messages.
+            own: whether a source that the kernel states is the package's own. Then all of its loops end.
 
         Raises:
             OperationError: the shader does not compile. The message names template, line and column, and the file with its
@@ -96,14 +98,14 @@ class PipelineCache:
         with self.device.lock:
             found = self._pipelines.get(spec)
             if found is None:
-                found = self._pipelines[spec] = self._create(spec, planned)
+                found = self._pipelines[spec] = self._create(spec, planned, own=own or not spec.source)
             self._newest[spec] = found
             self._newest.move_to_end(spec)
             if len(self._newest) > KEPT:
                 self._newest.popitem(last=False)
             return found
 
-    def _create(self, spec: KernelSpec, planned: PlannedDispatch | None) -> Pipeline:
+    def _create(self, spec: KernelSpec, planned: PlannedDispatch | None, *, own: bool) -> Pipeline:
         label = planned.label if planned else ""
         try:
             source = source_of(spec)
@@ -111,7 +113,7 @@ class PipelineCache:
             made = operators_made_at("", map_of_source(""), planned)
             raise OperationError(error.rule, label=label, got=error.got, hint=made) from error.__cause__
         try:
-            return self._compile(spec, source)
+            return self._compile(spec, source, own=own)
         except wgpu.GPUError as error:
             folder = usable_folder()
             file = _keep_source(source, spec, folder / "failed" if folder else Path(tempfile.gettempdir()))
@@ -136,7 +138,7 @@ class PipelineCache:
         """
         with self.device.lock:
             try:
-                return self._compile(planned.spec, source.text)
+                return self._compile(planned.spec, source.text, own=False)
             except wgpu.GPUError as error:
                 advice = _undefined(str(error), "const {} = ...;")
                 raise OperationError(
@@ -146,16 +148,17 @@ class PipelineCache:
                     hint=". ".join(filter(None, (advice, operators_made_at(str(error), source, planned)))),
                 ) from error
 
-    def _compile(self, spec: KernelSpec, source: str) -> Pipeline:
+    def _compile(self, spec: KernelSpec, source: str, *, own: bool) -> Pipeline:
         folder = dump_folder()
         if folder is not None:
             _write_source(source, spec, folder)
         gpu = self.device.gpu
         try:
             layout, pipeline_layout = self._layout(spec)
-            module = gpu.create_shader_module(label=str(spec), code=source)
+            label = str(spec)
+            module = own_module(gpu, label, source) if own else gpu.create_shader_module(label=label, code=source)
             pipeline = gpu.create_compute_pipeline(
-                label=str(spec), layout=pipeline_layout, compute={"module": module, "entry_point": "main"}
+                label=label, layout=pipeline_layout, compute={"module": module, "entry_point": "main"}
             )
         except wgpu.GPUOutOfMemoryError as error:
             raise OutOfMemoryError("the device has no memory for a kernel", got=str(spec)) from error

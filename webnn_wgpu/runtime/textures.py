@@ -19,6 +19,7 @@ from .buffer import Buffer
 from .device import Device
 from .encoding import check_encoder, recording
 from .messages import usage_names, wgpu_message
+from .modules import own_module
 
 READ = KernelTemplate("read", ("encode",))
 DRAW = KernelTemplate("draw", ("decode",))
@@ -254,7 +255,7 @@ class TextureKernels:
                     entries=[{"binding": i, "visibility": stage, **item} for i, item in enumerate(items)]
                 )
                 whole = gpu.create_pipeline_layout(bind_group_layouts=[layout])
-                module = gpu.create_shader_module(label=str(spec), code=render(spec, "textures"))
+                module = own_module(gpu, str(spec), render(spec, "textures"))
                 main: Any = {"module": module, "entry_point": "main"}
                 pipeline = (
                     gpu.create_render_pipeline(
