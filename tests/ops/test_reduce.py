@@ -157,6 +157,13 @@ def test_workgroups_of_gpus_share_the_rows_of_columns(
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
+def test_lanes_with_a_last_item_more_than_others(device: Device, variant: str) -> None:
+    # A subgroup of 8 shares 130 quads: two lanes take 17 of them, the others 16. A driver once added others twice.
+    x = np.random.default_rng(0).standard_normal((4, 130), np.float32)
+    check_op(device, "reduceLogSumExp", [x], {"axes": [0, 1]}, forced={"reduce": variant}, tolerance=4)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_more_rows_than_a_grid_dimension(device: Device, variant: str) -> None:
     x = positive(np.random.default_rng(5), "float32", (70_001, 4))
     plan = plan_of(as_hardware(SOFTWARE), "reduceSum", [x], {"axes": [1]}, {"reduce": variant})

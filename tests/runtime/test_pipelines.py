@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from webnn_wgpu.plan import make_plan
 from webnn_wgpu.runtime import pipelines
 from webnn_wgpu.runtime.adapters import adapters
 from webnn_wgpu.runtime.device import Device
-from webnn_wgpu.runtime.modules import has_unbounded_loops
+from webnn_wgpu.runtime.modules import can_unbound_loops
 from webnn_wgpu.runtime.pipelines import PipelineCache
 from webnn_wgpu.runtime.program import Program
 
@@ -61,20 +62,31 @@ def test_pipelines_in_use_are_found_however_old_they_are(own: Device, monkeypatc
     assert len(PipelineCache.of(own)) == 1
 
 
+def modules(calls: Counter[str]) -> tuple[int, int]:
+    """Return the numbers of modules with bounded and with unbounded loops."""
+    return calls["wgpuDeviceCreateShaderModule"], calls["wgpuDeviceCreateShaderModuleTrusted"]
+
+
 def test_loops_of_the_packages_kernels_alone_are_unbounded(own: Device) -> None:
-    bounded, unbounded = "wgpuDeviceCreateShaderModule", "wgpuDeviceCreateShaderModuleTrusted"
     spec = make_plan(op_graph("abs", [X]), own.target).dispatches[0].spec
+    costs = own.target.costs
+    own.target = replace(own.target, costs=replace(costs, runtime=replace(costs.runtime, unbounded_loops=True)))
     cache = PipelineCache.of(own)
     with counted() as calls:
         cache.get(spec)
-    assert calls[unbounded if has_unbounded_loops() else bounded] == 1
+    assert modules(calls) == ((0, 1) if can_unbound_loops() else (1, 0))
     with counted() as calls:
         cache.get(replace(spec, source=render(spec)))
-    assert (calls[bounded], calls[unbounded]) == (1, 0)
+    assert modules(calls) == (1, 0)
 
 
-def test_modules_of_plain_calls_have_bounded_loops(own: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEBNN_WGPU_RECORDER", "plain")
+def test_loops_are_bounded_for_other_drivers_and_by_plain_calls(own: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    costs, runtime = own.target.costs, own.target.costs.runtime
     with counted() as calls:
         program(own, "abs").destroy()
-    assert (calls["wgpuDeviceCreateShaderModule"], calls["wgpuDeviceCreateShaderModuleTrusted"]) == (1, 0)
+    assert modules(calls) == (1, 0) or runtime.unbounded_loops
+    own.target = replace(own.target, costs=replace(costs, runtime=replace(runtime, unbounded_loops=True)))
+    monkeypatch.setenv("WEBNN_WGPU_RECORDER", "plain")
+    with counted() as calls:
+        program(own, "neg").destroy()
+    assert modules(calls) == (1, 0)

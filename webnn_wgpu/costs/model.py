@@ -139,6 +139,8 @@ class RuntimeCosts:
         has_late_begins: whether the driver may take the timestamp of a pass's begin after the work of the pass.
         soon_dispatches: the minimum number of dispatches that are submitted before the host finishes the others of a run. Their
             execution takes longer than another submit. 0 if another submit does not pay.
+        unbounded_loops: whether kernels run without the counters that wgpu adds to loops. The driver's compiler must not depend
+            on them.
     """
 
     uncached_bytes: int
@@ -146,6 +148,7 @@ class RuntimeCosts:
     clock_load_us: float
     has_late_begins: bool
     soon_dispatches: int
+    unbounded_loops: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,8 +71,14 @@ _SHARING = SharingCosts(merges=True, worth_a_kernel_ns=100_000, certain_share=0.
 
 # Mesa 22.3's llvmpipe runs kernels that bind a texture before both timestamps of their pass: of 20 ms of a matrix product, the
 # timestamps tell 0.1 ms.
+# Mesa 22.3 runs some loops that ask at their end once too often if wgpu does not bound them.
 _RUNTIME = RuntimeCosts(
-    uncached_bytes=32 << 20, soon_uploaded_bytes=16 << 20, clock_load_us=0.0, has_late_begins=True, soon_dispatches=0
+    uncached_bytes=32 << 20,
+    soon_uploaded_bytes=16 << 20,
+    clock_load_us=0.0,
+    has_late_begins=True,
+    soon_dispatches=0,
+    unbounded_loops=False,
 )
 
 

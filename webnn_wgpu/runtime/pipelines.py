@@ -156,7 +156,7 @@ class PipelineCache:
         try:
             layout, pipeline_layout = self._layout(spec)
             label = str(spec)
-            module = own_module(gpu, label, source) if own else gpu.create_shader_module(label=label, code=source)
+            module = own_module(self.device, label, source) if own else gpu.create_shader_module(label=label, code=source)
             pipeline = gpu.create_compute_pipeline(
                 label=label, layout=pipeline_layout, compute={"module": module, "entry_point": "main"}
             )

@@ -255,7 +255,7 @@ class TextureKernels:
                     entries=[{"binding": i, "visibility": stage, **item} for i, item in enumerate(items)]
                 )
                 whole = gpu.create_pipeline_layout(bind_group_layouts=[layout])
-                module = own_module(gpu, str(spec), render(spec, "textures"))
+                module = own_module(self._device, str(spec), render(spec, "textures"))
                 main: Any = {"module": module, "entry_point": "main"}
                 pipeline = (
                     gpu.create_render_pipeline(
