@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 SAMPLES = 8
 
+_LARGEST = float(np.finfo(np.float32).max)
+
 COMPARISONS = ("equal", "notEqual", "greater", "greaterOrEqual", "lesser", "lesserOrEqual")
 
 
@@ -44,8 +46,9 @@ class Roundings:
 
     @property
     def finite(self) -> bool:
-        """Whether no output is infinite or NaN."""
-        return all(np.isfinite(array.astype(np.float64)).all() for each in (self.exact, *self.moved) for array in each.values())
+        """Whether no output is NaN, infinite, or beyond the range of float32, where results are infinite."""
+        outputs = [array.astype(np.float64) for each in (self.exact, *self.moved) for array in each.values()]
+        return all(bool((np.abs(array) <= _LARGEST).all()) for array in outputs)
 
     def allowed(self, name: str) -> float:
         """Return how far an element of an output may be off: twice the most that a run moved one.
