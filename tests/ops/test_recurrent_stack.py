@@ -111,7 +111,7 @@ def test_layers_compute_the_same_in_a_stack_and_alone(kind: str, direction: str,
     device = open_profile("hardware")
     for batch, all_outputs, data_type in ((1, False, "float32"), (2, True, "float32"), (2, True, "float16")):
         hidden = {"float32": 180, "float16": 256}[data_type]
-        network = Network(kind, steps=9, batch=batch, hidden=hidden, data_type=data_type)
+        network = Network(kind, steps=20, batch=batch, hidden=hidden, data_type=data_type)
         starts = [network.s.input(network.array(1, batch, network.hidden)) for _ in STATES[kind]] if all_outputs else []
         for layer in range(count):
             options: dict[str, Any] = dict(zip(STATES[kind], starts, strict=False)) if layer != 1 else {}

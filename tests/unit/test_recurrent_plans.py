@@ -219,10 +219,10 @@ def test_weights_in_a_texture(gates: int, hidden: int, width: int) -> None:
 
 @pytest.mark.parametrize(
     ("device", "most"),
-    [("nvidia", 102), ("amd", 102), ("webgpu-default", 102), ("intel", 102), ("lavapipe", 4)],
+    [("nvidia", 102), ("amd", 102), ("webgpu-default", 102), ("lavapipe", 4)],
 )
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
-def test_two_layers_of_256_units_have_few_dispatches(device: str, most: int, kind: str) -> None:
+def test_two_layers_of_256_units_have_few_dispatches_on_large_gpus(device: str, most: int, kind: str) -> None:
     caps = caps_of(device)
     graph, _ = run_passes(Network(kind, steps=100, hidden=256).layer().layer().graph(), Target.of(caps))
     plan = make_plan(graph, Target.of(caps))
