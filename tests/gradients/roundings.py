@@ -46,9 +46,8 @@ class Roundings:
 
     @property
     def finite(self) -> bool:
-        """Whether no output is NaN, infinite, or beyond the range of float32, where results are infinite."""
-        outputs = [array.astype(np.float64) for each in (self.exact, *self.moved) for array in each.values()]
-        return all(bool((np.abs(array) <= _LARGEST).all()) for array in outputs)
+        """Whether no output is infinite or NaN."""
+        return all(np.isfinite(array.astype(np.float64)).all() for each in (self.exact, *self.moved) for array in each.values())
 
     def allowed(self, name: str) -> float:
         """Return how far an element of an output may be off: twice the most that a run moved one.
@@ -60,8 +59,18 @@ class Roundings:
 
 
 def distance(one: Array, other: Array | float) -> float:
-    """Return the largest absolute difference of two elements, or 0 if there are none."""
-    return float(np.max(np.abs(one.astype(np.float64) - other), initial=0.0))
+    """Return the largest absolute difference of two elements, or 0 if there are none.
+
+    Elements beyond the range of float32 are infinite, as they are in float32.
+    """
+    a, b = _in_range(one), _in_range(other)
+    with np.errstate(invalid="ignore"):  # equal infinities
+        return float(np.max(np.where(a == b, 0.0, np.abs(a - b)), initial=0.0))
+
+
+def _in_range(array: Array | float) -> Array:
+    wide = np.asarray(array, np.float64)
+    return np.where(np.abs(wide) > _LARGEST, np.copysign(np.inf, wide), wide)
 
 
 def roundings(graph: Graph, feeds: Mapping[str, Array]) -> Roundings | None:

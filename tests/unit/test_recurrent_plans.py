@@ -218,18 +218,23 @@ def test_weights_in_a_texture(gates: int, hidden: int, width: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "most"),
-    [("nvidia", 102), ("amd", 102), ("webgpu-default", 102), ("lavapipe", 4)],
+    ("device", "lstm", "gru"),
+    [
+        *((device, 102, 102) for device in ("nvidia", "amd", "webgpu-default")),
+        # Small GPUs read the larger weights of lstm more slowly than they start dispatches.
+        *((device, 202, 102) for device in ("intel", "apple")),
+        ("lavapipe", 4, 4),
+    ],
 )
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
-def test_two_layers_of_256_units_have_few_dispatches_on_large_gpus(device: str, most: int, kind: str) -> None:
+def test_two_layers_of_256_units_have_few_dispatches_on_large_gpus(device: str, lstm: int, gru: int, kind: str) -> None:
     caps = caps_of(device)
     graph, _ = run_passes(Network(kind, steps=100, hidden=256).layer().layer().graph(), Target.of(caps))
     plan = make_plan(graph, Target.of(caps))
     check_plan(plan, caps, rendered=True)
-    assert len(plan.dispatches) == most
+    assert len(plan.dispatches) == {"lstm": lstm, "gru": gru}[kind]
     assert all(d.reason for d in plan.dispatches)
-    if most == 102:
+    if len(plan.dispatches) == 102:
         # All waves are runs of one kernel.
         assert len({d.spec for d in plan.dispatches}) == 2
 

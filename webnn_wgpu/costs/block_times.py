@@ -1,6 +1,6 @@
 """The times of the tiled kernel of matrix products on a GPU, by which tiles and parts of sums are chosen.
 
-Constants are clock cycles and registers that fit 1,400 measurements on an NVIDIA H200: 100 products, convolutions and gradients
+Constants are clock cycles and registers that fit 1,516 measurements on an NVIDIA H200: 115 products, convolutions and gradients
 of filters in up to 40 tiles and parts each. In the geometric mean, the tiles chosen by the estimate take 1.03 times as long as
 the fastest ones.
 """

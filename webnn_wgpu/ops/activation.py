@@ -161,12 +161,9 @@ def _slope_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[Te
 
 
 def _slope_bounds(found: ReferenceResults) -> list[Array]:
-    # The terms cancel around -0.75, and the tolerance is for their sizes. Below -13.2 the exponential is subnormal, and devices
-    # may replace it by 0. Its factor there is 0.4 x.
-    x = found.operand()
-    cumulated, rest = _slope_parts(x)
-    subnormal = SMALLEST * (2 + np.nan_to_num(0.4 * np.minimum(np.abs(x.astype(np.float64)), 15)))
-    return [np.nan_to_num(12 * EPSILON * (cumulated + np.abs(rest))) + subnormal]
+    # The terms cancel around -0.75, and the tolerance is for their sizes.
+    cumulated, rest = _slope_parts(found.operand())
+    return [np.nan_to_num(12 * EPSILON * (cumulated + np.abs(rest))) + 2 * SMALLEST]
 
 
 GELU_SLOPE = OpDef(

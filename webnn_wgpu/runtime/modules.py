@@ -2,7 +2,7 @@
 
 A loop without an end is undefined behavior for a driver, so wgpu adds a counter and an exit to every loop of a shader. Drivers
 keep both. NVIDIA's compiler then has a second copy of a product's sums for that exit: 150 to 165 registers instead of 125, and
-up to an eighth more time. The loops of the package's templates end for all data, because each moves a counter to a bound or
+up to a seventh more time. The loops of the package's templates end for all data, because each moves a counter to a bound or
 halves a range. wgpu-native can make a module without such counters. Accesses to buffers stay checked. Other drivers may depend
 on the counters: Mesa 22.3 repeats the body of some loops without them (`RuntimeCosts.unbounded_loops`).
 """
