@@ -1,8 +1,9 @@
 // gelu_f32: x (1 + erf(x / sqrt(2))) / 2. At most 8 ULP on all x; -inf -> -0, inf -> inf, NaN -> NaN.
 // uses: bits, exp
 
-// Two factors of t = erfc(a / sqrt(2)) / 2, for a from 0 to 15, where a t underflows to 0: the second is e^(-a^2 / 2).
-fn normal_tail_f32(a: f32) -> vec2<f32> {
+// Three factors of t = erfc(a / sqrt(2)) / 2, for a from 0 to 15, where a t underflows to 0. The last two are those of
+// e^(-a^2 / 2), which may be subnormal where a t is not. Devices may take subnormal numbers for 0.
+fn normal_tail_f32(a: f32) -> vec3<f32> {
     // erfcx(a / sqrt(2)) / 2 = e^(a^2 / 2) erfc(a / sqrt(2)) / 2 as a quotient of polynomials on [0, 14.5],
     // fitted by weighted least squares (Lawson); relative error of the rounded coefficients 4.0e-8.
     var p = 0.0041161608;
@@ -18,7 +19,7 @@ fn normal_tail_f32(a: f32) -> vec2<f32> {
     q = fma(q, a, 1.0);
     // a^2 / 2 in two parts, the first exact: its rounding error would be the exponential's.
     let head = head_f32(a);
-    return vec2<f32>(p / q, exp_parts_f32(-0.5 * head * head, -0.5 * (a - head) * (a + head)));
+    return vec3<f32>(p / q, exp_factors_f32(-0.5 * head * head, -0.5 * (a - head) * (a + head)));
 }
 
 fn gelu_f32(x: f32) -> f32 {
@@ -26,8 +27,8 @@ fn gelu_f32(x: f32) -> f32 {
     // of its bits left.
     let a = min(abs(x), 15.0);
     let t = normal_tail_f32(a);
-    // The exponential last: it may be tiny where a times the quotient is not.
-    let tail = a * t.x * t.y;
+    let scaled = t.x * t.y;
+    let tail = a * scaled * t.z;
     // The sign is that of x, set by its bits: drivers do not keep the sign of a 0 that arithmetic makes.
-    return keep_nan_f32(x, flip_sign_f32(select(tail, x * (1.0 - t.x * t.y), x > 0.0), x));
+    return keep_nan_f32(x, flip_sign_f32(select(tail, x * (1.0 - scaled * t.z), x > 0.0), x));
 }
