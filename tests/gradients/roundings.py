@@ -3,7 +3,8 @@
 Each operator promises how far its results are from exact ones for the same operands. Errors of operands go through the
 operators behind them, which may amplify them without bound: a division by a difference, a comparison of equal numbers. So the
 whole graph runs several times in float64, and each result moves at random by up to what its operator promises. Comparisons of
-numbers that are no farther apart than they move have a random outcome.
+numbers that are no farther apart than they move have a random outcome. A sine or cosine of a number that moves by a quarter
+turn or more is that of any angle.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ SAMPLES = 8
 _LARGEST = float(np.finfo(np.float32).max)
 
 COMPARISONS = ("equal", "notEqual", "greater", "greaterOrEqual", "lesser", "lesserOrEqual")
+PERIODIC = ("sin", "cos", "tan")
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,10 @@ def roundings(graph: Graph, feeds: Mapping[str, Array]) -> Roundings | None:
     """Run a graph in float64, without roundings and with some. None means that an operator has operands beyond any promise."""
     wide = in_float64(graph)
     given = {value: _wide(feeds[name]) for name, value in graph.inputs.items()}
-    runs: list[dict[int, Array]] = [{**wide.constants, **given} for _ in range(1 + SAMPLES)]
+    samples = SAMPLES * (2 if any(node.op in PERIODIC for node in graph.nodes) else 1)
+    runs: list[dict[int, Array]] = [{**wide.constants, **given} for _ in range(1 + samples)]
     exact, *moved = runs
-    rngs = [np.random.default_rng(i) for i in range(SAMPLES)]
+    rngs = [np.random.default_rng(i) for i in range(samples)]
     for node, narrow in zip(wide.nodes, graph.nodes, strict=True):
         results = evaluated(wide, node, _operands(node, exact))
         off = _promised(graph, narrow, exact, results)
@@ -87,8 +90,14 @@ def roundings(graph: Graph, feeds: Mapping[str, Array]) -> Roundings | None:
             return None
         exact.update(zip(node.outputs, results, strict=True))
         open_ = _undecided(node, exact, moved) if node.op in COMPARISONS else None
-        for run, rng in zip(moved, rngs, strict=True):
-            found = evaluated(wide, node, _operands(node, run))
+        turns = _turns(node, exact, moved) if node.op in PERIODIC else None
+        if node.op == "tan" and np.any(turns):
+            return None
+        for i, (run, rng) in enumerate(zip(moved, rngs, strict=True)):
+            operands = _operands(node, run)
+            if turns is not None:
+                operands = [np.where(turns, _angles(node, turns.shape, i), array) for array in operands]
+            found = evaluated(wide, node, operands)
             if open_ is not None:
                 found = [np.where(open_, rng.integers(0, 2, open_.shape, np.uint8), array) for array in found]
             run.update(
@@ -132,6 +141,23 @@ def _undecided(node: Node, exact: Mapping[int, Array], moved: Sequence[Mapping[i
     off = [np.max([np.abs(run[value] - exact[value]) for run in moved], axis=0) for value in (first, second)]
     distances = np.abs(exact[first] - exact[second])
     return (distances <= off[0] + off[1]) & (off[0] + off[1] > 0)
+
+
+def _turns(node: Node, exact: Mapping[int, Array], moved: Sequence[Mapping[int, Array]]) -> Array:
+    """Return where the operand of a periodic function moved by a quarter turn or more. A tangent has a pole within this."""
+    (value,) = (value for value in node.inputs if value is not None)
+    return np.max([np.abs(run[value] - exact[value]) for run in moved], axis=0) >= np.pi / 2
+
+
+def _angles(node: Node, shape: tuple[int, ...], run: int) -> Array:
+    """Return angles for the operand of a periodic function in a run, the same ones for its sine and its cosine.
+
+    Half of the runs take one angle for all elements, because a device may round neighbors to the same number. No sine of these
+    angles is 0, to which the rounding of another angle's sine would add.
+    """
+    if run < SAMPLES:
+        return np.full(shape, 0.1 + 2 * np.pi * run / SAMPLES)
+    return np.random.default_rng((run, *(value for value in node.inputs if value is not None))).uniform(0, 2 * np.pi, shape)
 
 
 def _signed(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
