@@ -129,6 +129,12 @@ def test_numbers_for_an_input_of_fixed_shape(tmp_path: Path) -> None:
         assert "Classes by y\n" in written
 
 
+def test_an_array_of_another_rank(model: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(4, np.float32))
+    found = call("run", model, "-i", tmp_path / "x.npy", exit_code=2).stderr
+    assert "Invalid value for -i: an array of shape [4] does not fit x: float32[N, 4]\n" in found
+
+
 def test_an_input_without_its_option(model: Path) -> None:
     found = call("run", model, "cat.jpg", exit_code=2).stderr
     assert "unexpected extra argument (cat.jpg). An input follows -i: -i FILE, or -i NAME=FILE" in found
@@ -578,6 +584,21 @@ def test_diff_names_the_next_step_where_the_expected_results_are_missing(
         r"onnx's reference cannot run the model: .*DequantizeLinear.*, or compare with --against reference\n", stderr
     )
     assert "close" in call("diff", tmp_path / "narrow.onnx", "--against", "reference").stdout
+
+
+def test_diff_names_sizes_where_the_reference_reads_an_index_out_of_range(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from webnn_wgpu.frontends.onnx import Model
+
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    reference = pytest.importorskip("onnx.reference")
+    monkeypatch.setattr(Model, "run", lambda _self, _feeds: {"y": np.zeros((1, 3), np.float32)})
+
+    def run(*_arguments: object) -> None:
+        raise IndexError("index 64 is out of bounds for axis 0 with size 64")
+
+    monkeypatch.setattr(reference.ReferenceEvaluator, "run", run)
+    stderr = call("diff", model, exit_code=1).stderr
+    assert "with size 64. Give indices by -i, or other sizes by -f NAME=SIZE" in stderr
 
 
 @pytest.mark.parametrize(

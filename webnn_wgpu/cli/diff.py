@@ -230,9 +230,11 @@ def other(against: str | None, given: GivenInputs, read: Mapping[str, Any]) -> t
             results: list[Array] = evaluator.run(None, dict(feeds))
             return dict(zip(evaluator.output_names, results, strict=True))
         except Exception as error:  # the onnx package has a kind of its own for every reason
+            hint = "pip install onnxruntime, or compare with --against reference"
+            if isinstance(error, IndexError):
+                hint = "Give indices by -i, or other sizes by -f NAME=SIZE"
             raise NotSupportedError(
-                f"onnx's reference cannot run the model: {type(error).__name__}: {error}",
-                hint="pip install onnxruntime, or compare with --against reference",
+                f"onnx's reference cannot run the model: {type(error).__name__}: {error}", hint=hint
             ) from error
 
     return "onnx's reference", by_onnx

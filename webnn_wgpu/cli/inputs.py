@@ -95,7 +95,11 @@ class GivenInputs:
         sizes = self.sizes
         for info in inputs:
             if info.name in found and info.shape is not None:
-                sizes |= {d: s for d, s in zip(info.shape, found[info.name].shape, strict=False) if isinstance(d, str)}
+                array = found[info.name]
+                if array.ndim != len(info.shape):
+                    message = f"an array of shape {list(array.shape)} does not fit {info}"
+                    raise click.BadParameter(message, param_hint="-i")
+                sizes |= {d: s for d, s in zip(info.shape, array.shape, strict=True) if isinstance(d, str)}
         random = np.random.default_rng(self.seed)
         for info in inputs:
             if info.name not in found:
