@@ -64,7 +64,7 @@ def test_run_makes_inputs_up(model: Path) -> None:
     assert "float32[2, 4]" in call("run", model, "--input-shape", "x=2,4").stdout
 
 
-@pytest.mark.parametrize("form", ["npy", "npz", "numbers", "nameless"])
+@pytest.mark.parametrize("form", ["npy", "npz", "numbers", "list", "nameless"])
 def test_run_on_inputs_of_ones_own(model: Path, tmp_path: Path, form: str) -> None:
     x = np.float32([[1, -2, 0.5, 3]])
     np.save(tmp_path / "x.npy", x.astype(np.float64))  # the type is the input's where nothing is lost but precision
@@ -73,6 +73,7 @@ def test_run_on_inputs_of_ones_own(model: Path, tmp_path: Path, form: str) -> No
         "npy": f"x={tmp_path / 'x.npy'}",
         "npz": f"x={tmp_path / 'x.npz'}",
         "numbers": "x=1,-2,.5,3e0",
+        "list": "x=[[1, -2, 0.5, 3]]",
         "nameless": "1 -2 0.5 3",
     }[form]
     written = call("run", model, "-i", given, "-o", tmp_path / "out").stdout

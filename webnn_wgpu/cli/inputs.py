@@ -225,8 +225,8 @@ def array_in(path: Path, name: str) -> Array:
 
 
 def numbers_in(text: str) -> list[str] | None:
-    """Return the numbers of a text that holds nothing else, as they are written."""
-    parts = [part for part in re.split(r"[,;\s]+", text.strip()) if part]
+    """Return the numbers of a text that holds nothing else but brackets, as they are written."""
+    parts = [part for part in re.split(r"[][,;\s]+", text) if part]
     try:
         for part in parts:
             float(part)

@@ -42,7 +42,7 @@ class ModelProgram(Protocol):
         ...
 
     def graphs(self) -> list[MLGraph]:
-        """Return the graphs of the run, or the shapes, compiled last."""
+        """Return the graphs of the last run. Before any run, those that were compiled last."""
         ...
 
     def destroy(self) -> None:
@@ -262,7 +262,7 @@ class ImportedModel(ABC):
 
     @property
     def graphs(self) -> list[MLGraph]:
-        """The WebNN graphs of the run, or the shapes, compiled last, in the order in which they run."""
+        """The WebNN graphs of the last run, in the order in which they run. Before any run, those that were compiled last."""
         return self._stages.graphs()
 
     @property
