@@ -153,9 +153,9 @@ input_options = (
         multiple=True,
         metavar="NAME=VALUE",
         callback=pairs("VALUE"),
-        help="A .npy or .npz file, a picture, numbers such as 5,6,7, or a text. One number fills an input of fixed shape. Inputs that"
-        " get none are made up: masks are 1, token types 0, most others random. Without NAME= it is for the first input, and a .npz"
-        " file for the inputs of its arrays' names.",
+        help="A .npy or .npz file, a picture, numbers such as 5,6,7, or a text. One number fills an input of fixed shape."
+        " Inputs that get none are made up: masks are 1, token types 0, most others random. Without NAME= it is for the first"
+        " input, and a .npz file for the inputs of its arrays' names.",
     ),
     click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of random inputs."),
     click.option(
