@@ -143,6 +143,17 @@ def test_a_huge_shape_allocates_nothing() -> None:
         load_model(single("ABS", huge, 1), lambda: context)
 
 
+@pytest.mark.parametrize("name", ["RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"])
+def test_a_huge_picture_allocates_nothing(name: str, context: wn.MLContext) -> None:
+    tensors = [
+        Tensor(name="x", shape=[1, 2, 2, 1]),
+        Tensor(name="size", shape=[2], dtype="int32", data=np.int32([2**30, 2])),
+        Tensor(name="y", shape=[1, 2**30, 2, 1]),
+    ]
+    with pytest.raises(wn.NotSupportedError, match=r"the size \[1073741824, 2\] must be a height and a width, at most 1048576"):
+        load_model(single(name, tensors, 1), lambda: context)
+
+
 def test_an_unknown_fallback_is_refused(context: wn.MLContext) -> None:
     with pytest.raises(wn.MLTypeError, match="unknown fallback"):
         load_model(single("ABS", pair(), 1), lambda: context, fallback="maybe")

@@ -10,9 +10,15 @@ from ._registry import Result, lowers
 from .pooling import away_from_zero
 
 
+MOST_ALONG = 1 << 20
+"""The maximum height and width, for each row or column of which the host computes indices."""
+
+
 def _sizes(call: TfliteCall) -> list[int]:
     sizes = call.ints(1)
-    return sizes if len(sizes) == 2 and min(sizes) > 0 else call.fail(f"the size {sizes} must be a height and a width")
+    if len(sizes) != 2 or not 0 < min(sizes) <= max(sizes) <= MOST_ALONG:
+        call.fail(f"the size {sizes} must be a height and a width, at most {MOST_ALONG}")
+    return sizes
 
 
 @lowers(RESIZE_BILINEAR=4, ranks={0: (4, 4)}, note="quantized: in floats, rounded half away from zero")
