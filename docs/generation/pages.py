@@ -16,7 +16,7 @@ import mkdocs_gen_files
 from docs.generation.devices import choices, kernels_with_features
 from webnn_wgpu import MLGraphBuilder
 from webnn_wgpu.api.operators.ext import Extensions
-from webnn_wgpu.cli.op import attribute_text, operand_text, places, tolerance_text
+from webnn_wgpu.cli.op import attribute_text, formula_text, operand_text, places, tolerance_text
 from webnn_wgpu.core.errors import SPEC_URL
 from webnn_wgpu.frontends.tflite.operators import handlers
 from webnn_wgpu.ops import OPS
@@ -70,16 +70,6 @@ def method_path(op: OpDef) -> str:
     raise AssertionError(f"{op.name} has documentation and no method")
 
 
-def formula_of(op: OpDef) -> str:
-    """Return the element-wise formula for float32 operands, or an empty text."""
-    if op.elementwise is None:
-        return ""
-    types = ["float32" if "float32" in o.data_types else o.data_types[0] for o in op.operands]
-    output = op.output_types[0] if op.output_types else types[0]
-    attrs = {a.name: a.default for a in op.attrs}
-    return str(op.elementwise.formula(types, output, attrs))
-
-
 def operator_page(op: OpDef) -> str:
     """Write the page of an operator, and return its name."""
     where = places(op)
@@ -93,7 +83,7 @@ def operator_page(op: OpDef) -> str:
         lines.append(f"| `{name}` | {accepted.replace('|', chr(92) + '|')} |")
     lines += ["", "## Implementation", "", "| Fact | Value |", "| --- | --- |"]
     lines.append(f"| Family | {op.family.value if op.family else 'none'} |")
-    if formula := formula_of(op):
+    if formula := formula_text(op):
         lines.append(f"| Formula in WGSL | `{formula.replace('|', chr(92) + '|')}` |")
     lines.append(f"| Tolerance | {tolerance_text(op)} |")
     lines.append(f"| Gradient | {'`builder.gradients`' if op.gradient else 'none'} |")

@@ -36,6 +36,21 @@ def test_everything_it_says() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "formula"),
+    [
+        ("exp", "exp_f32(x)"),
+        ("add", "(a + b)"),
+        ("elu", "select(alpha * expm1_f32(x), x, x >= 0.0)"),
+        ("cast", ""),
+        ("matmul", ""),
+    ],
+)
+def test_an_element_wise_operator_shows_its_formula(name: str, formula: str) -> None:
+    found = [line.removeprefix("  formula        ") for line in op_lines(name) if line.startswith("  formula")]
+    assert found == [formula] * bool(formula)
+
+
 def test_templates_come_with_their_parameters() -> None:
     templates = [f"shaders/ops/{t.name}.wgsl.j2 ({', '.join(t.params)})" for t in OPS["matmul"].templates]
     assert len(templates) > 1

@@ -97,6 +97,8 @@ def _rows(op: OpDef) -> Iterator[tuple[str, str]]:
     yield from _listed("operands", [operand_text(operand) for operand in op.operands], "those of what was fused")
     yield from _listed("options", [attribute_text(attr) for attr in op.attrs], "none")
     yield "outputs", ", ".join(op.outputs) + (f": {', '.join(op.output_types)}" if op.output_types else "")
+    if formula := formula_text(op):
+        yield "formula", formula
     yield "tolerance", tolerance_text(op)
 
 
@@ -138,6 +140,15 @@ def attribute_text(attr: Attr) -> str:
     default = "required" if attr.default is REQUIRED else f"default {attr.default!r}"
     allowed = f" of {', '.join(attr.allowed)}" if attr.allowed else ""
     return f"{attr.name}: {attr.kind}{allowed}, {default}"
+
+
+def formula_text(op: OpDef) -> str:
+    """Return the element-wise formula in WGSL for float32 operands and default options, or an empty text if there is none."""
+    if op.elementwise is None or op.internal or any(a.default is REQUIRED for a in op.attrs):
+        return ""
+    types = ["float32" if "float32" in o.data_types else o.data_types[0] for o in op.operands]
+    output = op.output_types[0] if op.output_types else types[0]
+    return str(op.elementwise.formula(types, output, {a.name: a.default for a in op.attrs}).value)
 
 
 def tolerance_text(op: OpDef) -> str:

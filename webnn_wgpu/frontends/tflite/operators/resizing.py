@@ -9,7 +9,6 @@ from ..call import TfliteCall
 from ._registry import Result, lowers
 from .pooling import away_from_zero
 
-
 MOST_ALONG = 1 << 20
 """The maximum height and width, for each row or column of which the host computes indices."""
 
