@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import webnn_wgpu as wn
-from tests.tflite.cases import folder_of
+from tests.tflite.cases import cases, folder_of
 from tests.tflite.models import Graph, Op, Tensor, model, single
 from webnn_wgpu.frontends.tflite import load_model
 from webnn_wgpu.frontends.tflite.reading import read
@@ -152,6 +152,23 @@ def test_a_huge_picture_allocates_nothing(name: str, context: wn.MLContext) -> N
     ]
     with pytest.raises(wn.NotSupportedError, match=r"the size \[1073741824, 2\] must be a height and a width, at most 1048576"):
         load_model(single(name, tensors, 1), lambda: context)
+
+
+@pytest.mark.parametrize("dims", [[], [0, 0], [0, 1, 2], [7]])
+def test_a_gather_into_dimensions_that_slices_do_not_have_is_refused(dims: list[int], context: wn.MLContext) -> None:
+    import flatbuffers
+
+    schema = pytest.importorskip("ai_edge_litert.schema_py_generated", reason="LiteRT's package has classes that write models")
+    case = next((each for each in cases() if each.name == "stablehlo_gather"), None)
+    if case is None:
+        pytest.skip("the cases of shared/tflite are not there")
+    found = schema.ModelT.InitFromPackedBuf(case.model())
+    (node,) = found.subgraphs[0].operators
+    node.builtinOptions2.offsetDims = dims
+    builder = flatbuffers.Builder()
+    builder.Finish(found.Pack(builder), b"TFL3")
+    with pytest.raises(wn.NotSupportedError, match="of the result for slices of rank"):
+        load_model(bytes(builder.Output()), lambda: context)
 
 
 def test_an_unknown_fallback_is_refused(context: wn.MLContext) -> None:

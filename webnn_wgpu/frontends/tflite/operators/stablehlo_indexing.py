@@ -81,6 +81,8 @@ def gather(call: TfliteCall) -> Result:
     at = b.add(call.reshape(starts, [*batch, *(1 for _ in window)]), call.constant(offsets, "int32"))
     y = b.gather(call.reshape(call.moved(0), [math.prod(shape)]), at, axis=0)
     total = len(batch) + len(window)
+    if len({d for d in offset_dims if 0 <= d < total}) != len(window) or len(offset_dims) != len(window):
+        call.fail(f"the dimensions {offset_dims} of the result for slices of rank {len(window)}")
     others = iter(range(len(batch)))
     inner = iter(range(len(batch), total))
     order = [next(inner) if i in offset_dims else next(others) for i in range(total)]
@@ -98,8 +100,10 @@ def scatter(call: TfliteCall) -> Result:
     update_shape = call.shape(2)
     outer = [i for i in range(len(update_shape)) if i not in window_dims]
     kept = [d for d in range(len(shape)) if d not in inserted]
-    if len(kept) != len(window_dims) or len(mapped) != int(places.shape[-1]):
-        call.fail(f"windows of the dimensions {window_dims} for {kept}")
+    if len(kept) != len(window_dims) or len(outer) + len(window_dims) != len(update_shape):
+        call.fail(f"windows of the dimensions {window_dims} of the updates {list(update_shape)} for {kept}")
+    if len(mapped) != int(places.shape[-1]) or any(not 0 <= d < len(shape) for d in mapped):
+        call.fail(f"{places.shape[-1]} coordinates for the dimensions {mapped}")
     window = [update_shape[i] for i in window_dims]
     sizes = dict(zip(kept, window, strict=True))
     batch = [update_shape[i] for i in outer]
@@ -136,9 +140,12 @@ def update(call: TfliteCall) -> Result:
 def dynamic_slice(call: TfliteCall) -> Result:
     """A part from coordinates on, which are moved so that the part fits."""
     x, b = call.moved(0), call.build
-    for axis, size in enumerate(_numbers(call, "SliceSizes")):
+    shape, sizes = call.shape(0), _numbers(call, "SliceSizes")
+    if len(sizes) != len(shape) or any(not 1 <= s <= d for s, d in zip(sizes, shape, strict=True)):
+        call.fail(f"slices of {sizes} from {list(shape)}")
+    for axis, size in enumerate(sizes):
         start = call.cast(call.reshape(indices_of(call, 1 + axis), [1]), "int32")
-        start = b.clamp(start, min_value=0, max_value=call.shape(0)[axis] - size)
+        start = b.clamp(start, min_value=0, max_value=shape[axis] - size)
         x = b.gather(x, b.add(start, call.constant(np.arange(size), "int32")), axis=axis)
     return call.bare(x)
 
