@@ -588,16 +588,17 @@ def test_diff_names_the_next_step_where_the_expected_results_are_missing(
 
 
 def test_diff_names_sizes_where_the_reference_reads_an_index_out_of_range(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from onnx.reference import ReferenceEvaluator
+
     from webnn_wgpu.frontends.onnx import Model
 
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    reference = pytest.importorskip("onnx.reference")
     monkeypatch.setattr(Model, "run", lambda _self, _feeds: {"y": np.zeros((1, 3), np.float32)})
 
     def run(*_arguments: object) -> None:
         raise IndexError("index 64 is out of bounds for axis 0 with size 64")
 
-    monkeypatch.setattr(reference.ReferenceEvaluator, "run", run)
+    monkeypatch.setattr(ReferenceEvaluator, "run", run)
     stderr = call("diff", model, exit_code=1).stderr
     assert "with size 64. Give indices by -i, or other sizes by -f NAME=SIZE" in stderr
 

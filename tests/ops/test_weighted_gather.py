@@ -214,3 +214,25 @@ def test_resample_refuses(context: wn.MLContext) -> None:
     assert "antialias needs" in refusal(sizes=[1, 1], antialias=True)
     assert "roi must have" in refusal(sizes=[1, 1], coordinate_transformation_mode="tf_crop_and_resize")
     builder.build({"y": builder.abs(x)}).destroy()
+
+
+@pytest.mark.parametrize(
+    ("options", "got"),
+    [
+        ({"sizes": [2**30, 3], "mode": "nearest"}, "1073741824 elements of 1 taps along dimension 0"),
+        ({"sizes": [2, 2**30], "mode": "linear"}, "1073741824 elements of 2 taps along dimension 1"),
+        ({"sizes": [2**23, 3], "mode": "cubic"}, "8388608 elements of 4 taps along dimension 0"),
+        ({"sizes": [2, 3], "scales": [5e-324, 1], "mode": "linear", "antialias": True}, "2 elements of 33554432 taps"),
+    ],
+)
+def test_resample_refuses_more_taps_than_the_host_computes(context: wn.MLContext, options: dict[str, Any], got: str) -> None:
+    builder = wn.MLGraphBuilder(context)
+    x = builder.input("x", {"dataType": "float32", "shape": [2, 3]})
+    with pytest.raises(wn.MLTypeError, match=rf"the result has too many taps; got {got}.*at most 16777216 taps"):
+        builder.ext.resample(x, **options)
+
+
+def test_a_long_dimension_that_keeps_its_size_is_not_resampled(context: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(context)
+    x = builder.input("x", {"dataType": "float32", "shape": [2**25, 2]})
+    assert builder.ext.resample(x, sizes=[2**25, 3], mode="linear").shape == (2**25, 3)

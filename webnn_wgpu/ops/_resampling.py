@@ -66,6 +66,24 @@ class Taps(NamedTuple):
     outside: Array
 
 
+MOST_TAPS = 1 << 24
+"""The maximum number of taps of a dimension: the host computes an index and a weight for each."""
+
+
+def taps_of_element(scale: float, options: Resampling) -> int:
+    """Return how many old elements are read for a new one, before those without weight are left out."""
+    return 1 if options.mode == "nearest" else 2 - 2 * _first_tap(scale, options)
+
+
+def _first_tap(scale: float, options: Resampling) -> int:
+    """Return the first old element that is read for a new one, relative to the one before it."""
+    support = 1 if options.mode == "linear" else 2
+    # The kernel spans `support` elements to either side, or new elements where it is stretched. The quotient stays finite: a
+    # smaller scale has more taps than are allowed as well.
+    shrink = max(min(scale, 1.0), 1 / MOST_TAPS) if options.antialias else 1.0
+    return int(np.floor(-support / shrink)) + 1
+
+
 def taps(size: int, new_size: int, scale: float, roi: tuple[float, float], options: Resampling) -> Taps:
     """Return the taps of a dimension that is resampled from `size` to `new_size` elements.
 
@@ -87,10 +105,9 @@ def taps(size: int, new_size: int, scale: float, roi: tuple[float, float], optio
         indices = NEAREST[options.nearest_mode](x)[:, None]
         weights = np.ones((new_size, 1))
     else:
-        support, kernel = (1, _triangle) if options.mode == "linear" else (2, _cubic(options.cubic_coeff_a))
-        # The kernel spans `support` elements to either side, or new elements where it is stretched.
+        kernel = _triangle if options.mode == "linear" else _cubic(options.cubic_coeff_a)
         shrink = min(scale, 1.0) if options.antialias else 1.0
-        start = int(np.floor(-support / shrink)) + 1
+        start = _first_tap(scale, options)
         indices = np.floor(x)[:, None] + np.arange(start, 2 - start)
         weights = kernel(np.abs(indices - x[:, None]) * shrink)
         weights /= weights.sum(1, keepdims=True)

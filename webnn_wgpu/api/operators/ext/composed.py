@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ....core.errors import MLTypeError, quoted
-from ....ops._resampling import COORDINATES, MODES, NEAREST, Resampling, Taps, taps
+from ....ops._resampling import COORDINATES, MODES, MOST_TAPS, NEAREST, Resampling, Taps, taps, taps_of_element
 from ...operand import MLOperand
 from ...options import with_options
 from ._base import ExtensionMethods
@@ -62,8 +62,8 @@ class ComposedExtensions(ExtensionMethods):
             An operand with the input's data type and the new sizes.
 
         Raises:
-            MLTypeError: Options contradict each other or are unknown, the data type is not allowed, or an operand belongs to
-                another builder.
+            MLTypeError: Options contradict each other or are unknown, the data type is not allowed, a dimension of the result
+                has more than 2^24 taps, or an operand belongs to another builder.
             InvalidStateError: The builder has built its graph, or its context is lost.
 
         Numerics:
@@ -165,5 +165,8 @@ def _dimensions(
             raise fail("no element would be left", got=f"scale {scale} of dimension {axis} of size {size}")
         part = (float(roi[i]), float(roi[len(axes) + i])) if cropped and roi is not None else (0.0, 1.0)
         if new != size or scale != 1 or part != (0.0, 1.0):
+            if new * taps_of_element(scale, options) > MOST_TAPS:
+                count = f"{new} elements of {taps_of_element(scale, options)} taps along dimension {axis}"
+                raise fail("the result has too many taps", got=count, allowed=f"at most {MOST_TAPS} taps")
             found[axis] = taps(size, new, scale, part, options)
     return found

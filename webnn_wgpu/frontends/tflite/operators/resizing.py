@@ -9,8 +9,8 @@ from ..call import TfliteCall
 from ._registry import Result, lowers
 from .pooling import away_from_zero
 
-MOST_ALONG = 1 << 20
-"""The maximum height and width, for each row or column of which the host computes indices."""
+MOST_ALONG = 1 << 23
+"""The maximum height and width: the host computes two indices for each row and column."""
 
 
 def _sizes(call: TfliteCall) -> list[int]:

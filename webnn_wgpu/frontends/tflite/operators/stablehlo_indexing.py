@@ -45,6 +45,22 @@ def _numbers(call: TfliteCall, name: str) -> list[int]:
     return [int(v) for v in call.option(name, [])]
 
 
+def _slice_sizes(call: TfliteCall) -> list[int]:
+    """Return the sizes of slices of the first operand."""
+    shape, sizes = call.shape(0), _numbers(call, "SliceSizes")
+    if len(sizes) != len(shape) or any(not 1 <= s <= d for s, d in zip(sizes, shape, strict=True)):
+        call.fail(f"slices of {sizes} from {list(shape)}")
+    return sizes
+
+
+def _mapped(call: TfliteCall, name: str, places: MLOperand) -> list[int]:
+    """Return the dimensions of the first operand that the coordinates of places are for."""
+    dims = _numbers(call, name)
+    if len(dims) != int(places.shape[-1]) or any(not 0 <= d < len(call.shape(0)) for d in dims):
+        call.fail(f"{places.shape[-1]} coordinates for the dimensions {dims}")
+    return dims
+
+
 def _strides(shape: Sequence[int]) -> list[int]:
     return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
 
@@ -62,13 +78,12 @@ def _coordinates(call: TfliteCall, index: int, vector: int) -> MLOperand:
 def gather(call: TfliteCall) -> Result:
     """Slices from positions on, which are moved so that the slices fit."""
     shape, b = call.shape(0), call.build
-    sizes, mapped = _numbers(call, "SliceSizes"), _numbers(call, "StartIndexMap")
+    sizes = _slice_sizes(call)
     collapsed, offset_dims = _numbers(call, "CollapsedSliceDims"), _numbers(call, "OffsetDims")
     places = _coordinates(call, 1, int(call.option("IndexVectorDim")))
-    if len(sizes) != len(shape) or any(not 1 <= s <= d for s, d in zip(sizes, shape, strict=True)):
-        call.fail(f"slices of {sizes} from {list(shape)}")
-    if len(mapped) != int(places.shape[-1]) or any(not 0 <= d < len(shape) for d in (*mapped, *collapsed)):
-        call.fail(f"{places.shape[-1]} coordinates for the dimensions {mapped}")
+    mapped = _mapped(call, "StartIndexMap", places)
+    if any(not 0 <= d < len(shape) for d in collapsed):
+        call.fail(f"collapsed dimensions {collapsed} of {list(shape)}")
     room = np.array([shape[d] - sizes[d] for d in mapped])
     strides = _strides(shape)
     places = b.max(b.min(places, call.constant(room, "int32")), call.constant(0, "int32"))
@@ -77,12 +92,12 @@ def gather(call: TfliteCall) -> Result:
     batch = [int(d) for d in starts.shape]
     kept = [d for d in range(len(shape)) if d not in collapsed]
     window = [sizes[d] for d in kept]
+    total = len(batch) + len(window)
+    if not len(offset_dims) == len({*offset_dims} & {*range(total)}) == len(window):
+        call.fail(f"the dimensions {offset_dims} of the result for slices of rank {len(window)}")
     offsets = np.tensordot([strides[d] for d in kept], np.indices(window), 1) if kept else np.zeros((), np.int64)
     at = b.add(call.reshape(starts, [*batch, *(1 for _ in window)]), call.constant(offsets, "int32"))
     y = b.gather(call.reshape(call.moved(0), [math.prod(shape)]), at, axis=0)
-    total = len(batch) + len(window)
-    if len({d for d in offset_dims if 0 <= d < total}) != len(window) or len(offset_dims) != len(window):
-        call.fail(f"the dimensions {offset_dims} of the result for slices of rank {len(window)}")
     others = iter(range(len(batch)))
     inner = iter(range(len(batch), total))
     order = [next(inner) if i in offset_dims else next(others) for i in range(total)]
@@ -95,15 +110,13 @@ def scatter(call: TfliteCall) -> Result:
     shape, b = call.shape(0), call.build
     how = _combination(call, int(call.option("UpdateComputationSubgraphIndex")))
     window_dims, inserted = _numbers(call, "UpdateWindowDims"), _numbers(call, "InsertedWindowDims")
-    mapped = _numbers(call, "ScatterDimsToOperandDims")
     places = _coordinates(call, 1, int(call.option("IndexVectorDim")))
+    mapped = _mapped(call, "ScatterDimsToOperandDims", places)
     update_shape = call.shape(2)
     outer = [i for i in range(len(update_shape)) if i not in window_dims]
     kept = [d for d in range(len(shape)) if d not in inserted]
     if len(kept) != len(window_dims) or len(outer) + len(window_dims) != len(update_shape):
         call.fail(f"windows of the dimensions {window_dims} of the updates {list(update_shape)} for {kept}")
-    if len(mapped) != int(places.shape[-1]) or any(not 0 <= d < len(shape) for d in mapped):
-        call.fail(f"{places.shape[-1]} coordinates for the dimensions {mapped}")
     window = [update_shape[i] for i in window_dims]
     sizes = dict(zip(kept, window, strict=True))
     batch = [update_shape[i] for i in outer]
@@ -140,12 +153,9 @@ def update(call: TfliteCall) -> Result:
 def dynamic_slice(call: TfliteCall) -> Result:
     """A part from coordinates on, which are moved so that the part fits."""
     x, b = call.moved(0), call.build
-    shape, sizes = call.shape(0), _numbers(call, "SliceSizes")
-    if len(sizes) != len(shape) or any(not 1 <= s <= d for s, d in zip(sizes, shape, strict=True)):
-        call.fail(f"slices of {sizes} from {list(shape)}")
-    for axis, size in enumerate(sizes):
+    for axis, size in enumerate(_slice_sizes(call)):
         start = call.cast(call.reshape(indices_of(call, 1 + axis), [1]), "int32")
-        start = b.clamp(start, min_value=0, max_value=shape[axis] - size)
+        start = b.clamp(start, min_value=0, max_value=call.shape(0)[axis] - size)
         x = b.gather(x, b.add(start, call.constant(np.arange(size), "int32")), axis=axis)
     return call.bare(x)
 
