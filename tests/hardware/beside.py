@@ -194,7 +194,7 @@ class Pair:
     Attributes:
         node: the ONNX node.
         operations: its operations.
-        ours, theirs: the dispatch with the most work.
+        ours, theirs: the dispatch that multiplies and adds most in one pass of its loop.
     """
 
     node: str
@@ -213,6 +213,13 @@ def rate(row: Row) -> float:
     return row.compiled.loop.rate if row.compiled and row.compiled.loop else 0.0
 
 
+def _multiply_adds(row: Row) -> int:
+    """Return the multiply-adds of all invocations in one pass of the loop: kernels that add up parts have many invocations."""
+    assert row.compiled
+    assert row.compiled.loop
+    return row.dispatch.workgroups * row.dispatch.invocations * row.compiled.loop.multiply_adds
+
+
 def pairs(ours: Sequence[Row], theirs: Sequence[Row]) -> list[Pair]:
     """Return the nodes that both sides compute by a kernel with a loop, those with most work first."""
 
@@ -220,7 +227,7 @@ def pairs(ours: Sequence[Row], theirs: Sequence[Row]) -> list[Pair]:
         found: dict[str, Row] = {}
         for row in rows:
             name = source_name(row.dispatch.label)
-            if rate(row) and (name not in found or row.dispatch.workgroups > found[name].dispatch.workgroups):
+            if rate(row) and (name not in found or _multiply_adds(row) > _multiply_adds(found[name])):
                 found[name] = row
         return found
 

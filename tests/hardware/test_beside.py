@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +121,17 @@ def test_loops_are_compared_by_issue_slots_and_local_bytes() -> None:
     assert "ours 0.86, theirs 0.50" in text
     assert "1 nodes of at least" in text
     assert "of their 1 shaders use subgroup matrices 0, packed integer products 0" in text
+
+
+def test_a_kernel_that_adds_up_parts_does_not_stand_for_its_node() -> None:
+    products = row("/a/MatMul_1.0", 10, slots=125, local_bytes=100)
+    sums = row("/a/MatMul_1.1", 10, slots=250, local_bytes=0)
+    assert sums.compiled
+    assert sums.compiled.loop
+    few = replace(sums.compiled, loop=replace(sums.compiled.loop, multiply_adds=4, slots=10))
+    sums = replace(sums, compiled=few, dispatch=replace(sums.dispatch, workgroups=64))
+    (pair,) = pairs([products, sums], [row("/a/MatMul_1", 10, slots=100, local_bytes=200)])
+    assert pair.ours is products
 
 
 @pytest.mark.slow
