@@ -95,7 +95,7 @@ test-swiftshader: $(VENV)/.installed-dev $(VENV)/.weights swiftshader ## conform
 
 test-newer-mesa: $(VENV)/.installed-dev $(VENV)/.weights hardware ## the same on a newer Mesa's software driver
 	$(on_newer_lavapipe) $(BIN)/webnn-wgpu doctor
-	$(on_newer_lavapipe) $(pytest) $(or $(ARGS),tests/conformance tests/ops tests/models/test_agreement.py)
+	$(on_newer_lavapipe) $(pytest) $(or $(ARGS),tests/conformance tests/ops tests/kernels/test_math_library.py tests/models/test_agreement.py)
 
 # SwiftShader's subgroups have 4 invocations, llvmpipe's 8 unless it is told how many bits of them it computes at once. Of a
 # machine's drivers Vulkan's loader is shown Mesa's software driver alone.

@@ -9,7 +9,9 @@ fn quotient_f32(x: f32, y: f32) -> f32 {
     let b = head_f32(y);
     let a_again = positive_head_f32(quotient);
     let b_again = positive_head_f32(y);
-    // No two products have a common factor, as far as a compiler knows, and the inverse below is another one too.
+    // No two products have a common factor, as far as a compiler knows.
     let rest = ((x - a * b) - a_again * (y - b)) - (quotient - a) * b_again - (quotient - a_again) * (y - b_again);
-    return fma(rest, bitcast<f32>(abs_bits_f32(inverse)), quotient);
+    // Without its last bit the inverse is another factor than that of the quotient. Its sign would not do: Mesa 25 knows that sums of
+    // positive numbers have none.
+    return fma(rest, bitcast<f32>(bitcast<u32>(inverse) & 0xfffffffeu), quotient);
 }
