@@ -11,7 +11,7 @@ fn quotient_f32(x: f32, y: f32) -> f32 {
     let b_again = positive_head_f32(y);
     // No two products have a common factor, as far as a compiler knows.
     let rest = ((x - a * b) - a_again * (y - b)) - (quotient - a) * b_again - (quotient - a_again) * (y - b_again);
-    // Without its last bit the inverse is another factor than that of the quotient. Its sign would not do: Mesa 25 knows that sums of
-    // positive numbers have none.
+    // Without its last bit the inverse is another factor than that of the quotient. A cleared sign bit is not enough: for y = 1 + x,
+    // Mesa 25 factored the inverse out.
     return fma(rest, bitcast<f32>(bitcast<u32>(inverse) & 0xfffffffeu), quotient);
 }
