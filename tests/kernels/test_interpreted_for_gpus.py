@@ -61,8 +61,8 @@ NHWC = {"input_layout": "nhwc", "filter_layout": "ohwi"}
 CALLS: dict[str, tuple[Call, str]] = {
     "64x64": _attention("one-mask", (1, 2, 70, 32), (1, 2, 70, 32), mask=SEEN),
     "32x64": _attention("causal", (1, 2, 10, 64), (1, 1, 90, 64), causal=True),
-    "16x128": _attention("halves", (1, 1, 9, 40), (1, 1, 150, 40), "float16"),
-    "6x256": _attention("few-rows", (1, 1, 9, 8), (1, 1, 130, 8), causal=True),
+    "16x128": _attention("halves", (1, 1, 9, 36), (1, 1, 150, 36), "float16"),
+    "6x256": _attention("few-rows", (1, 1, 9, 12), (1, 1, 130, 12), causal=True),
     "row of taps": (
         Call(
             "conv2d", "row", [(1, 3, 4, 32), (16, 2, 2, 32), None], NHWC | {"padding": (1, 1, 1, 1)}, constants=frozenset({1})

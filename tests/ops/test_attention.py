@@ -213,9 +213,11 @@ def test_every_tile(device: Device, tile: AttentionTile, batch: int, monkeypatch
     monkeypatch.setattr(AttentionCosts, "parts_of_tiles", lambda *_: 2 if batch == 1 else 1)
     columns = 4 * tile.column_groups * tile.quads - 4
     # Rows of two heads, of which one tile has some of both; keys, elements and columns that do not fill the last block.
-    arrays = qkv((2, 1), min(40, 3 * tile.rows + 2), tile.keys + 22, (24, columns), batch)
+    size = 4 * (tile.depth + 1) if batch == 1 else 8 * tile.depth
+    arrays = qkv((2, 1), min(40, 3 * tile.rows + 2), tile.keys + 22, (size, columns), batch)
     plan = plan_of(device.caps, "x.attention", [*arrays, None, None], {}, {"x.attention": "tiled"})
     assert plan.dispatches[0].spec.param("tile") == tile
+    assert plan.dispatches[0].spec.param("full_slices") == (batch > 1)
     assert len(plan.dispatches) == (2 if batch == 1 else 1)
     check(device, arrays, "tiled", causal=True)
 

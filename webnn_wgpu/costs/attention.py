@@ -4,12 +4,38 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from .sizes import Choice
+
+
+class KeyCopy(NamedTuple):
+    """A quad of a key that each invocation copies: the places below, of its own first one on.
+
+    Attributes:
+        key: the key, within the block.
+        own_key: which of its own keys that is to the invocation that reads it.
+        x: that invocation, within those of a row.
+    """
+
+    key: int
+    own_key: int
+    x: int
+
+
+class ValueCopy(NamedTuple):
+    """A quad of a value that each invocation reads from its buffer: the places below, of its own first one on.
+
+    Attributes:
+        key: the key, within those whose values are read at once.
+        quad: which of an invocation's quads of columns.
+    """
+
+    key: int
+    quad: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +53,13 @@ class AttentionTile:
         depth: quads of queries and keys that are in workgroup memory at once.
         column_groups: the number of invocations that share the columns of a row's sums.
         quads: the quads of columns of each of these.
+        halves: whether an invocation sums up its scores and those of a partner, which has other keys, each over half of
+            `depth`. Of 8 rows and 4 keys it then reads 1 byte of workgroup memory for each multiply-add, and not 1.5.
 
     Example:
         >>> tile = AttentionTile(rows=64, keys=64, own_keys=8, depth=4, column_groups=4, quads=2)
         >>> tile.invocations, tile.across, tile.shares, tile.local_bytes(4), str(tile)
-        (64, 8, 2, 16384, '64x64')
+        (64, 8, 2, 16256, '64x64')
     """
 
     rows: int
@@ -41,6 +69,7 @@ class AttentionTile:
     depth: int
     column_groups: int
     quads: int
+    halves: bool = False
 
     @property
     def invocations(self) -> int:
@@ -73,24 +102,47 @@ class AttentionTile:
         return max(1, self.depth * self.rows // self.invocations)
 
     @property
-    def key_copies(self) -> int:
-        """Quads that each invocation copies of `depth` quads of the keys."""
-        return self.depth * self.keys // self.invocations
+    def key_copies(self) -> list[KeyCopy]:
+        """The quads that each invocation copies of `depth` quads of the keys."""
+        at_once = self.invocations // self.depth
+        beside, below = max(1, self.across // at_once), max(1, at_once // self.across)
+        copies: list[KeyCopy] = []
+        for i in range(self.depth * self.keys // self.invocations):
+            own_key, x = i // beside * below, i % beside * at_once
+            chunk, within = divmod(own_key, 4)
+            copies.append(KeyCopy(key=4 * (chunk * self.across + x) + within, own_key=own_key, x=x))
+        return copies
 
     @property
-    def copied_values(self) -> int:
-        """Keys whose values the workgroup copies at once, a power of two."""
-        return 1 << (self.invocations // (self.column_groups * self.quads)).bit_length() - 1
+    def value_copies(self) -> list[ValueCopy]:
+        """The quads that each invocation reads of the values that are taken at once.
+
+        The invocations of a column of the workgroup share what these take: `steps` times `quads` times 4 keys.
+        """
+        rows = range(0, self.steps * self.quads * 4, self.down)
+        return [
+            ValueCopy(key=m // (4 * self.quads) * 4 * self.shares + m % 4, quad=m // 4 % self.quads) for m in rows
+        ]
 
     @property
-    def value_copies(self) -> int:
-        """Quads that each invocation copies of the values that are in workgroup memory at once."""
-        return 4 * self.shares * self.steps // self.copied_values
+    def pitch(self) -> int:
+        """Quads of workgroup memory from one of `depth` quads of a key to the next.
+
+        Neighbors copy these. More than 8 quads apart by a multiple of 8 / `depth`, they are in different memory banks. Tiles
+        with 8 own keys have no room for that.
+        """
+        return self.across + (8 // self.depth if self.own_keys == 4 else 1)
 
     @property
-    def slices(self) -> int:
-        """Rows of `across` + 1 quads of workgroup memory for keys or values."""
-        return max(self.own_keys * self.depth, self.steps * 4 * self.quads)
+    def plane_quads(self) -> int:
+        """Quads of workgroup memory of one of the own keys, for all invocations of a row."""
+        return (self.depth - 1) * self.pitch + self.across
+
+    @property
+    def planes(self) -> int:
+        """How many times `plane_quads` there are: for the own keys, or for values that several invocations read."""
+        of_values = self.steps * self.quads * 4 // self.depth if self.down > 1 else 0
+        return max(self.own_keys, of_values)
 
     def iterations(self, size: int) -> int:
         """Return the loop iterations of a block, with queries and keys of some size."""
@@ -99,7 +151,7 @@ class AttentionTile:
     def local_bytes(self, element_bytes: int) -> int:
         """Return the bytes of workgroup memory, with keys and values of some size."""
         of_rows = self.rows * (self.across * (16 + 4) + 8 + 16)
-        return of_rows + 4 * element_bytes * self.slices * (self.across + 1)
+        return of_rows + 4 * element_bytes * self.planes * self.plane_quads
 
     def __str__(self) -> str:
         return f"{self.rows}x{self.keys}"
@@ -135,8 +187,8 @@ much as they gain. An H200 takes 248 us for 6 heads of 1500 rows and keys in one
 of 1024, it takes 161, 165 and 133. For 16 heads of 512, which are 128 wide, it takes 147, 161 and 129.
 """
 
-_BLOCKS = ((64, 64, 8, 8, 4), (32, 64, 8, 4, 4), (16, 128, 8, 4, 2), (6, 256, 6, 4, 2))
-"""Rows, keys, own rows, own keys and depth of the tiled kernel's blocks, larger ones first. All have 64 invocations.
+_BLOCKS = ((64, 64, 8, 8, 4, False), (32, 64, 8, 4, 4, False), (16, 128, 8, 4, 2, True), (6, 256, 6, 4, 2, False))
+"""Rows, keys, own rows, own keys, depth and halves of the tiled kernel's blocks, larger ones first. All have 64 invocations.
 
 The last one is for keys that fill a single block. With 7 rows it would take more than 16 KiB of workgroup memory.
 """
@@ -145,7 +197,7 @@ The last one is for keys that fill a single block. With 7 rows it would take mor
 def attention_tiles(columns: int) -> list[AttentionTile]:
     """Return the tiles of the tiled kernel that have registers for a head's columns, larger ones first."""
     tiles: list[AttentionTile] = []
-    for rows, keys, own_rows, own_keys, depth in _BLOCKS:
+    for rows, keys, own_rows, own_keys, depth, halves in _BLOCKS:
         across = keys // own_keys
         groups = [1 << i for i in range(across.bit_length())]
         # Three quads of 8 rows take 96 registers: they fit beside 32 scores, but not beside 64.
@@ -162,6 +214,7 @@ def attention_tiles(columns: int) -> list[AttentionTile]:
                     depth=depth,
                     column_groups=column_groups,
                     quads=quads,
+                    halves=halves,
                 )
             )
     return tiles

@@ -46,7 +46,7 @@ from .softmax import SOFTMAX_OPERATIONS
 _PARAMS = {
     "subgroup": ("lanes", "rows", "key_quads", "quads", "whole"),
     "queries": ("lanes", "keys", "quads", "whole"),
-    "tiled": ("tile", "one_mask"),
+    "tiled": ("tile", "one_mask", "full_slices"),
     "decode": ("rows", "own_keys", "own_values", "steps"),
     "plain": ("rows", "quads"),
 }
@@ -140,7 +140,9 @@ class _Lowering:
             kernel.params["rows"] = rows
             workgroups = -(-units * panels * -(-self.rows // rows) // 64)
         if plan.variant == "tiled":
-            kernel.params |= {"tile": plan.tile, "one_mask": self._has_one_mask()}
+            assert plan.tile
+            full_slices = self.q.size % (QUAD * plan.tile.depth) == 0
+            kernel.params |= {"tile": plan.tile, "one_mask": self._has_one_mask(), "full_slices": full_slices}
         elif plan.variant == "decode":
             kernel.params |= {"rows": plan.rows, "own_keys": plan.own_keys, **self._loads_of_decode(plan.own_keys)}
         else:
