@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 class KeyCopy(NamedTuple):
-    """A quad of a key that each invocation copies: the places below, of its own first one on.
+    """A quad of a key that each invocation copies to workgroup memory, relative to the invocation's first one.
 
     Attributes:
-        key: the key, within the block.
-        own_key: which of its own keys that is to the invocation that reads it.
-        x: that invocation, within those of a row.
+        key: the number of the key within the block.
+        own_key: the number of the key among those of the invocation that reads it.
+        x: the number of that invocation within its row.
     """
 
     key: int
@@ -27,11 +27,11 @@ class KeyCopy(NamedTuple):
 
 
 class ValueCopy(NamedTuple):
-    """A quad of a value that each invocation reads from its buffer: the places below, of its own first one on.
+    """A quad of a value that each invocation reads from the buffer, relative to the invocation's first one.
 
     Attributes:
-        key: the key, within those whose values are read at once.
-        quad: which of an invocation's quads of columns.
+        key: the number of the key among those whose values are read at once.
+        quad: the number of the quad among an invocation's quads of columns.
     """
 
     key: int
@@ -53,8 +53,8 @@ class AttentionTile:
         depth: quads of queries and keys that are in workgroup memory at once.
         column_groups: the number of invocations that share the columns of a row's sums.
         quads: the quads of columns of each of these.
-        halves: whether an invocation sums up its scores and those of a partner, which has other keys, each over half of
-            `depth`. Of 8 rows and 4 keys it then reads 1 byte of workgroup memory for each multiply-add, and not 1.5.
+        halves: whether an invocation and a partner compute the scores of both, each over half of `depth`, and exchange sums.
+            For 8 rows and 4 keys, this takes the bytes of workgroup memory for each multiply-add from 1.5 to 1.
 
     Example:
         >>> tile = AttentionTile(rows=64, keys=64, own_keys=8, depth=4, column_groups=4, quads=2)
@@ -117,30 +117,27 @@ class AttentionTile:
     def value_copies(self) -> list[ValueCopy]:
         """The quads that each invocation reads of the values that are taken at once.
 
-        The invocations of a column of the workgroup share what these take: `steps` times `quads` times 4 keys.
+        The `down` invocations with the same keys and columns share these: `steps` times `quads` times 4.
         """
         rows = range(0, self.steps * self.quads * 4, self.down)
-        return [
-            ValueCopy(key=m // (4 * self.quads) * 4 * self.shares + m % 4, quad=m // 4 % self.quads) for m in rows
-        ]
+        return [ValueCopy(key=m // (4 * self.quads) * 4 * self.shares + m % 4, quad=m // 4 % self.quads) for m in rows]
 
     @property
     def pitch(self) -> int:
-        """Quads of workgroup memory from one of `depth` quads of a key to the next.
+        """Distance in workgroup memory of the quads of a key, which neighbors copy.
 
-        Neighbors copy these. More than 8 quads apart by a multiple of 8 / `depth`, they are in different memory banks. Tiles
-        with 8 own keys have no room for that.
+        The padding puts them into different memory banks. Tiles with 8 own keys have room for a single quad of it.
         """
         return self.across + (8 // self.depth if self.own_keys == 4 else 1)
 
     @property
     def plane_quads(self) -> int:
-        """Quads of workgroup memory of one of the own keys, for all invocations of a row."""
+        """Quads of workgroup memory for one own key of each invocation of a row."""
         return (self.depth - 1) * self.pitch + self.across
 
     @property
     def planes(self) -> int:
-        """How many times `plane_quads` there are: for the own keys, or for values that several invocations read."""
+        """The number of parts of `plane_quads` in workgroup memory, which the keys and the shared values take in turns."""
         of_values = self.steps * self.quads * 4 // self.depth if self.down > 1 else 0
         return max(self.own_keys, of_values)
 
@@ -187,7 +184,7 @@ much as they gain. An H200 takes 248 us for 6 heads of 1500 rows and keys in one
 of 1024, it takes 161, 165 and 133. For 16 heads of 512, which are 128 wide, it takes 147, 161 and 129.
 """
 
-_BLOCKS = ((64, 64, 8, 8, 4, False), (32, 64, 8, 4, 4, False), (16, 128, 8, 4, 2, True), (6, 256, 6, 4, 2, False))
+_BLOCKS = ((64, 64, 8, 8, 4, False), (32, 64, 8, 4, 4, True), (16, 128, 8, 4, 2, True), (6, 256, 6, 4, 2, False))
 """Rows, keys, own rows, own keys, depth and halves of the tiled kernel's blocks, larger ones first. All have 64 invocations.
 
 The last one is for keys that fill a single block. With 7 rows it would take more than 16 KiB of workgroup memory.
@@ -200,7 +197,7 @@ def attention_tiles(columns: int) -> list[AttentionTile]:
     for rows, keys, own_rows, own_keys, depth, halves in _BLOCKS:
         across = keys // own_keys
         groups = [1 << i for i in range(across.bit_length())]
-        # Three quads of 8 rows take 96 registers: they fit beside 32 scores, but not beside 64.
+        # Three quads of 8 rows take 96 registers: they fit beside 32 scores, but not beside 64, as halves have.
         most = 3 if own_keys == 4 and across < 32 else 2
         fitting = [(n * quads, quads, n) for quads in range(2, most + 1) for n in groups if n * quads * 4 >= columns]
         if fitting:
@@ -214,7 +211,7 @@ def attention_tiles(columns: int) -> list[AttentionTile]:
                     depth=depth,
                     column_groups=column_groups,
                     quads=quads,
-                    halves=halves,
+                    halves=halves and quads == 2,
                 )
             )
     return tiles
