@@ -180,8 +180,8 @@ def test_nothing_is_taken_that_is_not_possible() -> None:
         assert costs.rows.choose(("workgroup",), 4, 1 << 20, columns=True).variant == "workgroup"
         assert costs.pooling.choose(("workgroup",), 1 << 20, 4).variant == "workgroup"
         assert costs.attention.choose(("plain",), 64, 64, 64).variant == "plain"
-        in_way = dict.fromkeys(("sequence", "persistent", "subgroup_sequence", "subgroup_steps"), "missing")
-        network = RecurrentSize(steps=20, directions=1, rows=1, weights=100, element_bytes=4, step_dispatches=1)
+        in_way = dict.fromkeys(("sequence", "cooperative", "persistent", "subgroup_sequence", "subgroup_steps"), "missing")
+        network = RecurrentSize(steps=20, directions=1, rows=1, hidden=5, gates=4, element_bytes=4, step_dispatches=1)
         assert costs.recurrent.choose(network, several=False, in_way=in_way).variant == "steps"
 
 

@@ -1,5 +1,6 @@
 """Costs: estimates of the time of work on a device, and the choices by them. All other code asks a `Target`."""
 
+from .cooperative import CooperativeTile
 from .model import PORTABLE_ITERATIONS, Costs, PassCosts, SharingCosts
 from .products import ProductCosts
 from .recurrent import RecurrentCosts, RecurrentSize
@@ -10,6 +11,7 @@ __all__ = [
     "PORTABLE_ITERATIONS",
     "Choice",
     "ConvolutionSize",
+    "CooperativeTile",
     "Costs",
     "PassCosts",
     "ProductCosts",

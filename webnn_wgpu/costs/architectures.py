@@ -7,6 +7,8 @@ GPU core of Apple and a shader processor of Qualcomm. Sources:
 * Apple, and a comparison of all: github.com/philipturner/metal-benchmarks, layout of a core
 * NVIDIA: CUDA C++ Programming Guide, tables of technical specifications and arithmetic throughput by compute capability
 * Intel: oneAPI GPU Optimization Guide, chapter on the Xe architecture, and Intel Processor Graphics Gen11 Architecture
+* `runs_side_by_side`: T. Sorensen et al., Portable Inter-workgroup Barrier Synchronisation for GPUs, 2016, and Specifying and
+  Testing GPU Workgroup Progress Models, 2021, by which GPUs of Apple and ARM do not. Of Qualcomm's it is unknown.
 * assumed: all figures of Qualcomm, `register_bytes` of Apple (that comparison says 384 KiB), and `latency_subgroups`
   everywhere. Of these figures an NVIDIA H200 confirmed the rate of its workgroup memory alone.
 
@@ -44,6 +46,7 @@ class Architecture:
         local_bytes: bytes of workgroup memory.
         local_rate_bytes: bytes that workgroup memory serves.
         latency_subgroups: subgroups of 32 invocations per core that hide the latency of arithmetic and workgroup memory.
+        runs_side_by_side: whether a workgroup that has begun goes on, though another one waits for it in a loop.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Architecture:
     local_bytes: int
     local_rate_bytes: int
     latency_subgroups: int
+    runs_side_by_side: bool = False
 
     @property
     def summary(self) -> str:
@@ -90,6 +94,7 @@ ARCHITECTURES = (
         local_rate_bytes=128,
         # Two of 64 on each of four SIMDs, and another while those wait.
         latency_subgroups=24,
+        runs_side_by_side=True,
     ),
     Architecture(
         name="AMD RDNA",
@@ -102,6 +107,7 @@ ARCHITECTURES = (
         local_bytes=64 << 10,
         local_rate_bytes=128,
         latency_subgroups=12,
+        runs_side_by_side=True,
     ),
     Architecture(
         name="NVIDIA Turing or later",
@@ -114,6 +120,7 @@ ARCHITECTURES = (
         local_bytes=64 << 10,
         local_rate_bytes=128,
         latency_subgroups=12,
+        runs_side_by_side=True,
     ),
     Architecture(
         name="NVIDIA before Turing",
@@ -126,6 +133,7 @@ ARCHITECTURES = (
         local_bytes=96 << 10,
         local_rate_bytes=128,
         latency_subgroups=16,
+        runs_side_by_side=True,
     ),
     Architecture(
         name="Intel Xe",
@@ -138,6 +146,7 @@ ARCHITECTURES = (
         local_bytes=64 << 10,
         local_rate_bytes=128,
         latency_subgroups=16,
+        runs_side_by_side=True,
     ),
     Architecture(
         name="Intel Gen9 or Gen11",
@@ -150,6 +159,7 @@ ARCHITECTURES = (
         local_bytes=64 << 10,
         local_rate_bytes=64,
         latency_subgroups=14,
+        runs_side_by_side=True,
     ),
     Architecture(
         name="Apple",

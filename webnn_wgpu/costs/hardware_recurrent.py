@@ -1,10 +1,11 @@
-"""Costs of recurrent networks on GPUs: one dispatch for all time steps, or a dispatch for each, which layers may share."""
+"""Costs of recurrent networks on GPUs: a dispatch for all time steps, or a dispatch for each, which layers may share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from .cooperative import CooperativeTile, cooperative_tile
 from .rates import CORE_BYTES_PER_NS, DEPENDENT_DISPATCH_NS, DeviceRates
 from .recurrent import SHARED_ROWS, STEP_WORKGROUP, RecurrentCosts, RecurrentSize
 from .sizes import Choice
@@ -38,6 +39,15 @@ _SEQUENCE_STEP_NS = 1500.0
 An H200 took 1.1 us for lstm with 64 units, and 4.8 with 128, of whose weights it reads a part in each step.
 """
 
+_COOPERATIVE_STEP_NS = 2500.0
+"""Time of a step of the `cooperative` kernel: a word goes to the cache that cores share and back, and three barriers.
+
+Estimated, and not measured: that way takes some 0.7 us on large GPUs, and a step of the `sequence` kernel 1.1.
+"""
+
+_COOPERATIVE_DISPATCHES = 2
+"""Dispatches of the `cooperative` kernel besides its own: one clears what the workgroups exchange, one ends at once."""
+
 _WORTH_STEPS = 0.7
 """The share of the time that a dispatch per step must take at most: each also takes time of the host."""
 
@@ -56,21 +66,46 @@ class HardwareRecurrent(RecurrentCosts):
 
     One workgroup computes all time steps on one core. In every step, it reads the weights that its registers do not hold. A
     dispatch per step reads them with all cores, but waits for the preceding dispatch. For lstm with 256 units, an H200 took
-    21.5 us for a step in one dispatch, and 4.8 us in a dispatch per step.
+    21.5 us for a step in one dispatch, and 4.8 us in a dispatch per step. Where workgroups run side by side, they compute all
+    steps in one dispatch too: each holds some of the weights in registers, and they exchange the states after each step.
 
     Attributes:
         rates: the rates of the GPU.
+        side_by_side: whether workgroups that have begun all go on, though others wait for them.
+        most_local_bytes: bytes of workgroup memory that a workgroup may have.
     """
 
     rates: DeviceRates
+    side_by_side: bool
+    most_local_bytes: int
+
+    def cooperative_tile(self, size: RecurrentSize) -> CooperativeTile | None:
+        """Return the tile of the `cooperative` kernel, or None if no tile fits or workgroups may not run side by side."""
+        if not self.side_by_side:
+            return None
+        return cooperative_tile(
+            size,
+            cores=self.rates.cores,
+            registers=self.sequence_registers,
+            most_invocations=self.sequence_invocations,
+            local_bytes=self.most_local_bytes,
+        )
 
     def choose(self, size: RecurrentSize, *, several: bool, in_way: Mapping[str, str]) -> Choice:
-        """Return the kernel that computes all time steps in one dispatch, or the one with a dispatch for each time step."""
+        """Return a kernel that computes all time steps in one dispatch, or the one with a dispatch for each time step."""
         if size.steps == 1:
             return Choice("steps", "a single step")
         if in_way.get("sequence"):
             return Choice("steps", in_way["sequence"])
         sequence_ns, steps_ns = self._sequence_step_ns(size), self._steps_step_ns(size)
+        if not in_way.get("cooperative") and self.cooperative_tile(size):
+            cooperative_ns = self._cooperative_step_ns(size)
+            if cooperative_ns < min(sequence_ns, steps_ns) and size.steps * cooperative_ns <= _LONGEST_DISPATCH_NS:
+                return Choice(
+                    "cooperative",
+                    f"{size.weights} recurrent weights, about {cooperative_ns / 1000:.1f} us a step in workgroups side by side,"
+                    f" {steps_ns / 1000:.0f} us in a dispatch per step",
+                )
         if size.steps * sequence_ns > _LONGEST_DISPATCH_NS:
             return Choice(
                 "steps", f"one dispatch would take about {size.steps * sequence_ns / 1e9:.1f} s, and drivers end long ones"
@@ -79,16 +114,21 @@ class HardwareRecurrent(RecurrentCosts):
         variant = "steps" if steps_ns < _WORTH_STEPS * sequence_ns else "sequence"
         return Choice(variant, f"{size.weights} recurrent weights, {estimates}")
 
-    def choose_stack(self, size: RecurrentSize, layers: int, copies: int) -> Choice:
+    def choose_stack(self, size: RecurrentSize, copies: int, *, in_way: Mapping[str, str]) -> Choice:
         """Return the faster one. A stack has fewer dispatches. Layers alone read the weights for their input only once."""
-        own = self.choose(size, several=False, in_way={})
-        if own.variant != "steps":
+        own = self.choose(replace(size, layers=1), several=False, in_way=in_way)
+        if own.variant == "sequence":
             return Choice("layers", f"each layer is one dispatch: {own.reason}")
+        layers = size.layers
+        if not in_way.get("cooperative") and self.cooperative_tile(size):
+            together_us = (size.steps + layers - 1) * self._cooperative_step_ns(size) / 1000
+            return Choice("cooperative", f"about {together_us:.0f} us in workgroups side by side")
         waves = size.steps + layers - 1
         # All layers but the first multiply their input within the step.
         wave_ns = _WAVE_NS + self._reading_ns(size, matrices=2 * layers - 1)
         stack_ns = waves * wave_ns + copies * DEPENDENT_DISPATCH_NS
-        layers_ns = layers * size.steps * self._steps_step_ns(size) + (layers - 1) * DEPENDENT_DISPATCH_NS
+        step_ns = self._cooperative_step_ns(size) if own.variant == "cooperative" else self._steps_step_ns(size)
+        layers_ns = layers * size.steps * step_ns + (layers - 1) * DEPENDENT_DISPATCH_NS
         stack_us, layers_us = stack_ns / 1000, layers_ns / 1000
         estimates = f"about {stack_us:.0f} us in {waves} common dispatches, {layers_us:.0f} us one after the other"
         return Choice("stack" if stack_ns < layers_ns else "layers", estimates)
@@ -121,6 +161,10 @@ class HardwareRecurrent(RecurrentCosts):
         rounds = -(-workgroups // self.rates.cores)
         reading_ns = max(rounds / CORE_BYTES_PER_NS, workgroups / self.rates.bytes_per_ns) * streamed_bytes
         return rounds * _SEQUENCE_STEP_NS + reading_ns
+
+    def _cooperative_step_ns(self, size: RecurrentSize) -> float:
+        """Return the time of a step of the `cooperative` kernel, with a step's share of the dispatches besides."""
+        return _COOPERATIVE_STEP_NS + _COOPERATIVE_DISPATCHES * DEPENDENT_DISPATCH_NS / size.steps
 
     def _steps_step_ns(self, size: RecurrentSize) -> float:
         """Return the time of a step that is a dispatch, or two."""

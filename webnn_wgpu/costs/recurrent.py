@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from .cooperative import CooperativeTile
 from .sizes import Choice
 
 STEP_WORKGROUP = 64
@@ -25,17 +26,31 @@ class RecurrentSize:
         steps: time steps.
         directions: 1 or 2.
         rows: batch rows.
-        weights: recurrent weights of a direction.
+        hidden: hidden units.
+        gates: gates of a unit.
         element_bytes: the size of a weight, in bytes.
         step_dispatches: the dispatches of a step, if each step has its own: 2 if gru resets before the product.
+        layers: layers that make their steps together, all of these sizes. Each but the first also multiplies its input.
     """
 
     steps: int
     directions: int
     rows: int
-    weights: int
+    hidden: int
+    gates: int
     element_bytes: int
     step_dispatches: int
+    layers: int = 1
+
+    @property
+    def weights(self) -> int:
+        """Recurrent weights of a direction."""
+        return self.gates * self.hidden * self.hidden
+
+    @property
+    def chains(self) -> int:
+        """States that follow each other step by step: those of directions, or of layers."""
+        return self.directions * self.layers
 
     @property
     def weight_bytes(self) -> int:
@@ -75,6 +90,10 @@ class RecurrentCosts(ABC):
             in_way: why a variant cannot be had, by variant.
         """
 
+    def cooperative_tile(self, size: RecurrentSize) -> CooperativeTile | None:
+        """Return the tile of the `cooperative` kernel, or None if workgroups of the device should not wait for each other."""
+        return None
+
     @abstractmethod
     def shares_of_sums(self, invocations: int) -> int:
         """Return how many invocations share a sum of the `steps` kernel: 1, or at least 8.
@@ -83,17 +102,17 @@ class RecurrentCosts(ABC):
             invocations: the invocations of a step, if none share sums.
         """
 
-    def choose_stack(self, size: RecurrentSize, layers: int, copies: int) -> Choice:
+    def choose_stack(self, size: RecurrentSize, copies: int, *, in_way: Mapping[str, str]) -> Choice:
         """Return "stack" if layers should make their steps in common dispatches, each layer a step behind the one below.
 
-        Otherwise "layers": one layer after the other.
+        Otherwise "cooperative", if workgroups should make all steps of all layers side by side, or "layers", one after the other.
 
         Args:
-            size: a layer. All have the same sizes, and the sequence of each is the input of the next one.
-            layers: the number of layers.
+            size: the layers. The sequence of each is the input of the next one.
             copies: dispatches that copy states into and out of a stack.
+            in_way: why layers cannot have a variant, by variant.
         """
-        return Choice("layers", f"kernels of a single layer keep its weights, so {layers} layers follow each other")
+        return Choice("layers", f"kernels of a single layer keep its weights, so {size.layers} layers follow each other")
 
     def sequence_rows(self, directions: int, rows: int) -> int:
         """Return how many batch rows a workgroup of the `sequence` kernel takes, where registers do not hold all weights.

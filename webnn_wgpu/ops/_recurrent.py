@@ -1,24 +1,29 @@
 """Lowering of gru, lstm and their cells: the product of all steps' inputs at once, then the steps in one of several ways.
 
 The contribution of all inputs does not depend on the state, so it is one matrix product, kept in float32. The time steps
-follow. `sequence` (`_recurrent_sequence.py`) and `steps` (`_recurrent_steps.py`) run on any device. The other variants suit
-software adapters: `persistent` (`_recurrent_persistent.py`), `subgroup_sequence` and `subgroup_steps`
+follow. `sequence` (`_recurrent_sequence.py`) and `steps` (`_recurrent_steps.py`) run on any device, `cooperative`
+(`_recurrent_cooperative.py`) on GPUs whose workgroups run side by side. The other variants suit software adapters: `persistent` (`_recurrent_persistent.py`), `subgroup_sequence` and `subgroup_steps`
 (`_recurrent_subgroup.py`). The results of the operator are rounded once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
 from ..costs import Choice, RecurrentSize, Target
-from ..kernels.spec import KernelCall
+from ..kernels.element import QUAD
+from ..kernels.spec import Binding, KernelCall
 from ._def import Lowering
 from ._product import FORCED
 from ._product import TEMPLATES as PRODUCTS
-from ._recurrent_network import Sizes, make_network, sizes_of
+from ._recurrent_cooperative import COOPERATIVE, cooperative_calls
+from ._recurrent_cooperative import bindings_besides as bindings_of_cooperative
+from ._recurrent_cooperative import obstacle as cooperative_obstacle
+from ._recurrent_network import BoundOperand, Sizes, make_network, sizes_of
 from ._recurrent_persistent import PERSISTENT, persistent_calls
 from ._recurrent_persistent import bindings_besides as bindings_of_persistent
 from ._recurrent_persistent import obstacle as persistent_obstacle
@@ -37,9 +42,9 @@ SUBGROUP_VARIANTS = ("subgroup_sequence", "subgroup_steps")
 """The variants that need subgroups."""
 PACKED_VARIANTS = ("persistent", *SUBGROUP_VARIANTS)
 """The variants that need constant recurrent weights."""
-VARIANTS = ("sequence", "steps", *PACKED_VARIANTS)
+VARIANTS = ("sequence", "steps", "cooperative", *PACKED_VARIANTS)
 """The kernel variants of the time steps."""
-TEMPLATES = (SEQUENCE, STEPS, PERSISTENT, SUBGROUP, *PRODUCTS, STRIDED, CONCATENATION)
+TEMPLATES = (SEQUENCE, STEPS, COOPERATIVE, PERSISTENT, SUBGROUP, *PRODUCTS, STRIDED, CONCATENATION)
 """All templates, those of the product before the steps included."""
 
 
@@ -58,6 +63,12 @@ def recurrent_calls(low: Lowering) -> list[KernelCall]:
     elif variant in SUBGROUP_VARIANTS:
         network = make_network(low, sizes, bindings_of_subgroup(low), calls)
         subgroup_calls(network, most_steps(low, sizes) if variant == "subgroup_sequence" else 1, reason, calls)
+    elif variant == "cooperative":
+        network = make_network(low, sizes, bindings_of_cooperative(low), calls)
+        network = replace(network, cell=replace(network.cell, held=True))
+        weight = Binding(name="weight", access="read", element=low.input(2).data_type, quad=sizes.H % QUAD == 0)
+        fixed = (BoundOperand(weight, low.value(2)), *network.vectors)
+        cooperative_calls(network, _size(sizes, element_bytes=_element_bytes(low)), fixed, reason, calls)
     elif variant == "sequence":
         sequence_calls(make_network(low, sizes, bindings_of_sequence(low), calls), reason, calls)
     else:
@@ -74,7 +85,7 @@ def _choose(low: Lowering, sizes: Sizes) -> Choice:
             low.target,
             sizes,
             in_way,
-            element_bytes=DATA_TYPES[low.input(2).data_type].size_bytes,
+            element_bytes=_element_bytes(low),
             step_dispatches=1 if low.attrs.get("reset_after", True) else 2,
         )
     if in_way[forced]:
@@ -94,6 +105,8 @@ def _obstacle(low: Lowering, sizes: Sizes, variant: str) -> str:
         return persistent_obstacle(low, sizes)
     if variant in SUBGROUP_VARIANTS:
         return subgroup_obstacle(low, sizes)
+    if variant == "cooperative":
+        return cooperative_obstacle(low, sizes, _size(sizes, element_bytes=_element_bytes(low)))
     return sequence_obstacle(low, sizes) if variant == "sequence" else ""
 
 
@@ -120,12 +133,21 @@ def choose(
         'sequence'
     """
     costs = target.costs.recurrent
-    size = RecurrentSize(
+    size = _size(sizes, element_bytes=element_bytes, step_dispatches=step_dispatches)
+    return costs.choose(size, several=sizes.D * row_blocks(sizes, costs) > 1, in_way=in_way)
+
+
+def _size(sizes: Sizes, *, element_bytes: int, step_dispatches: int = 1) -> RecurrentSize:
+    return RecurrentSize(
         steps=sizes.S,
         directions=sizes.D,
         rows=sizes.B,
-        weights=sizes.H * sizes.N,
+        hidden=sizes.H,
+        gates=sizes.gates,
         element_bytes=element_bytes,
         step_dispatches=step_dispatches,
     )
-    return costs.choose(size, several=sizes.D * row_blocks(sizes, costs) > 1, in_way=in_way)
+
+
+def _element_bytes(low: Lowering) -> int:
+    return DATA_TYPES[low.input(2).data_type].size_bytes

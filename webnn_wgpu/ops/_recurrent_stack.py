@@ -7,7 +7,6 @@ layers multiply their input within the step. The states are kept in float32 betw
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from ..core.caps import Caps
@@ -20,6 +19,7 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp
 from ._def import Lowering
 from ._factors import Factor, row_major
 from ._quads import fits_binding
+from ._recurrent_cooperative import cooperative_calls, stack_obstacle
 from ._recurrent_network import BoundOperand, Field, Network, Sizes, Vector, make_network, with_quads
 
 STACK = KernelTemplate("recurrent_stack", ("cell", "width", "rows", "shares"))
@@ -32,7 +32,9 @@ _WEIGHTS, _VECTORS = 2, 3
 
 
 def choose_stack(target: Target, x: TensorType, weights: TensorType, layers: int, copies: int = 0) -> Choice:
-    """Return "stack" or "layers": whether layers make their steps in common dispatches, or one layer follows the other.
+    """Return how layers make their steps: "stack" is together in a dispatch per step, "cooperative" in one dispatch.
+
+    "layers" is one layer after the other.
 
     Args:
         target: the device.
@@ -41,16 +43,23 @@ def choose_stack(target: Target, x: TensorType, weights: TensorType, layers: int
         layers: the number of layers.
         copies: dispatches that copy states into and out of a stack.
     """
+    size = _size(x, weights, layers)
+    return target.costs.recurrent.choose_stack(size, copies, in_way={"cooperative": stack_obstacle(target.caps, size)})
+
+
+def _size(x: TensorType, weights: TensorType, layers: int) -> RecurrentSize:
     steps, batch, _ = x.shape
-    size = RecurrentSize(
+    *_, columns, hidden = weights.shape
+    return RecurrentSize(
         steps=steps,
         directions=1,
         rows=batch,
-        weights=math.prod(weights.shape[1:]),
+        hidden=hidden,
+        gates=columns // hidden,
         element_bytes=DATA_TYPES[weights.data_type].size_bytes,
         step_dispatches=1,
+        layers=layers,
     )
-    return target.costs.recurrent.choose_stack(size, layers, copies)
 
 
 def stack_fits(caps: Caps, x: TensorType, weights: TensorType, layers: int) -> bool:
@@ -73,22 +82,25 @@ def stack_calls(low: Lowering) -> list[KernelCall]:
     network = make_network(low, sizes, 0, calls)
     row = low.input(_VECTORS).shape[-1] // hidden
     network = replace(network, cell=replace(network.cell, vectors=_vectors(low.attrs["layout"], row), held=True))
-    width = QUAD if sizes.H % QUAD == 0 else 1
     stored = low.input(_WEIGHTS)
+    choice = choose_stack(low.target, low.input(), stored, layers)
+    reason = f"{layers} layers of {sizes.H * sizes.N} recurrent weights, {choice.reason}"
+    quad = sizes.H % QUAD == 0
+    weight = Binding(name="weight", access="read", element=stored.data_type, quad=quad)
+    vectors = BoundOperand(Binding(name="vectors", access="read", element=low.input(_VECTORS).data_type), low.value(_VECTORS))
+    if choice.variant == "cooperative":
+        fixed = (BoundOperand(weight, low.value(_WEIGHTS)), vectors)
+        cooperative_calls(network, _size(low.input(), stored, layers), fixed, reason, calls, row=row)
+        return calls
+    width = QUAD if quad else 1
     weights = row_major(low, Factor(low.value(_WEIGHTS), stored.data_type, stored.shape, transposed=True), "weights", calls)
-    fixed = (
-        network.projection,
-        BoundOperand(Binding(name="weight", access="read", element=stored.data_type, quad=width == QUAD), weights),
-        BoundOperand(Binding(name="vectors", access="read", element=low.input(_VECTORS).data_type), low.value(_VECTORS)),
-    )
+    fixed = (network.projection, BoundOperand(weight, weights), vectors)
     rows = min(sizes.B, SHARED_ROWS)
     invocations = layers * -(-sizes.B // SHARED_ROWS) * -(-sizes.H // width)
     shares = max(_LEAST_SHARES, low.target.costs.recurrent.shares_of_sums(invocations))
     blocks, panels = -(-sizes.B // rows), -(-sizes.H // (STEP_WORKGROUP // shares * width))
     tiles = layers * blocks * panels
     params = {"width": width, "rows": rows, "shares": shares}
-    estimates = choose_stack(low.target, low.input(), stored, layers).reason
-    reason = f"{layers} layers of {sizes.H * sizes.N} recurrent weights, {estimates}"
     before = tuple(network.initial.values())
     waves = sizes.S + layers - 1
     for wave in range(waves):

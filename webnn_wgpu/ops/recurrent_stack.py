@@ -22,6 +22,7 @@ from ._attrs import Attr
 from ._cells import ACTIVATIONS_ATTR, HIDDEN_SIZE_ATTR, RECURRENCES, check_activations, operand
 from ._def import OpCall, OpDef, Operand
 from ._product import TEMPLATES as PRODUCTS
+from ._recurrent_cooperative import COOPERATIVE
 from ._recurrent_stack import STACK, stack_calls
 from ._rows import to_type
 from ._strided_copy import STRIDED
@@ -121,7 +122,7 @@ def _stack(name: str, single: OpDef, *states: str) -> OpDef:
             layout,
             ACTIVATIONS_ATTR,
         ),
-        templates=(STACK, *PRODUCTS, STRIDED),
+        templates=(STACK, COOPERATIVE, *PRODUCTS, STRIDED),
         family=Family.RECURRENT,
         without=("elementwise", "epilogue", "movement", "layout", "precision", "gradient"),
         cost=RECURRENCES,

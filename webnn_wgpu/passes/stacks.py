@@ -85,7 +85,7 @@ def stack_obstacle(graph: Graph, layers: Sequence[Node], target: Target, copies:
     if not stack_fits(target.caps, x, weights, len(layers)):
         return "a buffer of the stack would be larger than a binding may be"
     choice = choose_stack(target, x, weights, len(layers), copies)
-    return "" if choice.variant == "stack" else choice.reason
+    return choice.reason if choice.variant == "layers" else ""
 
 
 def _given(node: Node, name: str) -> int | None:
