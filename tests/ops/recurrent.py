@@ -11,6 +11,7 @@ import pytest
 
 from tests.support import op_graph, type_of
 from webnn_wgpu.core.data_types import FLOATS
+from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.kernels.select import supports
@@ -30,7 +31,14 @@ if TYPE_CHECKING:
 ADAPTERS = ("CPU", "DiscreteGPU")
 """Kernels share sums and have larger workgroups on hardware; a software adapter can run those too."""
 
-WAYS = [(v, a) for v, a in itertools.product(VARIANTS, ADAPTERS) if a == "CPU" or v not in PACKED_VARIANTS]
+WAYS = [
+    (v, a)
+    for v, a in itertools.product(VARIANTS, ADAPTERS)
+    if a == ("DiscreteGPU" if v == "cooperative" else "CPU") or v in ("sequence", "steps")
+]
+
+SIDE_BY_SIDE = {"adapter_type": "DiscreteGPU", "vendor": "NVIDIA", "device": "NVIDIA H200", "backend": "Vulkan"}
+"""The identity of a device whose workgroups run side by side. Where they do not, another dispatch computes the results."""
 
 VECTORS = {"gru": ("bias", "recurrentBias"), "lstm": ("bias", "recurrentBias", "peepholeWeight")}
 STATES = {
@@ -160,7 +168,12 @@ def check(
     if limits:
         caps = replace(caps, limits=tuple((dict(caps.limits) | dict(limits)).items()))
     if way is not None:
-        caps, variants[name] = replace(caps, adapter_type=way[1]), way[0]
+        identity = SIDE_BY_SIDE if way[0] == "cooperative" else {"adapter_type": way[1]}
+        caps, variants[name] = replace(caps, **identity), way[0]
+    if way is not None and way[0] == "cooperative" and not attrs.get("reset_after", True):
+        with pytest.raises(OperationError, match="a reset before the product takes two exchanges per step"):
+            make_plan(verify(graph), Target.of(caps), variants)
+        return []
     plan = make_plan(verify(graph), Target.of(caps), variants)
     if way is not None:
         used = {d.spec.template for d in plan.dispatches if "recurrent" in d.spec.template}

@@ -149,7 +149,7 @@ def network(op: str, hidden: int, held: Held) -> tuple[Sketch, Graph]:
 
 
 @pytest.mark.parametrize("hidden", [36, 37])
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if v != "cooperative"])
 @pytest.mark.parametrize("op", ["gru", "lstm"])
 def test_every_kernel_of_recurrent_networks_reads_weights_of_float16(
     device: Device, op: str, variant: str, hidden: int

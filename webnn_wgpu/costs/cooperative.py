@@ -22,7 +22,7 @@ _UNITS = (4, 8, 16, 32, 64)
 
 @dataclass(frozen=True, kw_only=True)
 class CooperativeTile:
-    """The part of a recurrent network whose weights a workgroup holds for all steps (`shaders/ops/recurrent.cooperative.wgsl.j2`).
+    """The part of a network whose weights a workgroup holds for all steps (`shaders/ops/recurrent.cooperative.wgsl.j2`).
 
     Attributes:
         units: hidden units of a workgroup, of all gates.

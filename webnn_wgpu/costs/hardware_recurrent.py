@@ -45,8 +45,11 @@ _COOPERATIVE_STEP_NS = 2500.0
 Estimated, and not measured: that way takes some 0.7 us on large GPUs, and a step of the `sequence` kernel 1.1.
 """
 
+_WORTH_COOPERATION = 0.7
+"""The share of the time of other kernels that the `cooperative` kernel may take at most: its estimate is not measured."""
+
 _COOPERATIVE_DISPATCHES = 2
-"""Dispatches of the `cooperative` kernel besides its own: one clears what the workgroups exchange, one ends at once."""
+"""Dispatches of the `cooperative` kernel besides its own: one clears the exchanged words, one ends at once."""
 
 _WORTH_STEPS = 0.7
 """The share of the time that a dispatch per step must take at most: each also takes time of the host."""
@@ -100,7 +103,10 @@ class HardwareRecurrent(RecurrentCosts):
         sequence_ns, steps_ns = self._sequence_step_ns(size), self._steps_step_ns(size)
         if not in_way.get("cooperative") and self.cooperative_tile(size):
             cooperative_ns = self._cooperative_step_ns(size)
-            if cooperative_ns < min(sequence_ns, steps_ns) and size.steps * cooperative_ns <= _LONGEST_DISPATCH_NS:
+            if (
+                cooperative_ns < _WORTH_COOPERATION * min(sequence_ns, steps_ns)
+                and size.steps * cooperative_ns <= _LONGEST_DISPATCH_NS
+            ):
                 return Choice(
                     "cooperative",
                     f"{size.weights} recurrent weights, about {cooperative_ns / 1000:.1f} us a step in workgroups side by side,"
@@ -120,9 +126,6 @@ class HardwareRecurrent(RecurrentCosts):
         if own.variant == "sequence":
             return Choice("layers", f"each layer is one dispatch: {own.reason}")
         layers = size.layers
-        if not in_way.get("cooperative") and self.cooperative_tile(size):
-            together_us = (size.steps + layers - 1) * self._cooperative_step_ns(size) / 1000
-            return Choice("cooperative", f"about {together_us:.0f} us in workgroups side by side")
         waves = size.steps + layers - 1
         # All layers but the first multiply their input within the step.
         wave_ns = _WAVE_NS + self._reading_ns(size, matrices=2 * layers - 1)
@@ -130,6 +133,13 @@ class HardwareRecurrent(RecurrentCosts):
         step_ns = self._cooperative_step_ns(size) if own.variant == "cooperative" else self._steps_step_ns(size)
         layers_ns = layers * size.steps * step_ns + (layers - 1) * DEPENDENT_DISPATCH_NS
         stack_us, layers_us = stack_ns / 1000, layers_ns / 1000
+        if not in_way.get("cooperative") and self.cooperative_tile(size):
+            together_ns = waves * self._cooperative_step_ns(size) + copies * DEPENDENT_DISPATCH_NS
+            if together_ns < min(layers_ns, _WORTH_COOPERATION * stack_ns) and together_ns <= _LONGEST_DISPATCH_NS:
+                estimates = (
+                    f"about {together_ns / 1000:.0f} us in workgroups side by side, {layers_us:.0f} us one after the other"
+                )
+                return Choice("cooperative", estimates)
         estimates = f"about {stack_us:.0f} us in {waves} common dispatches, {layers_us:.0f} us one after the other"
         return Choice("stack" if stack_ns < layers_ns else "layers", estimates)
 

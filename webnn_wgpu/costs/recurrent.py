@@ -105,7 +105,7 @@ class RecurrentCosts(ABC):
     def choose_stack(self, size: RecurrentSize, copies: int, *, in_way: Mapping[str, str]) -> Choice:
         """Return "stack" if layers should make their steps in common dispatches, each layer a step behind the one below.
 
-        Otherwise "cooperative", if workgroups should make all steps of all layers side by side, or "layers", one after the other.
+        Otherwise "cooperative", if workgroups should make all steps of all layers side by side, or else "layers".
 
         Args:
             size: the layers. The sequence of each is the input of the next one.

@@ -2,8 +2,9 @@
 
 The contribution of all inputs does not depend on the state, so it is one matrix product, kept in float32. The time steps
 follow. `sequence` (`_recurrent_sequence.py`) and `steps` (`_recurrent_steps.py`) run on any device, `cooperative`
-(`_recurrent_cooperative.py`) on GPUs whose workgroups run side by side. The other variants suit software adapters: `persistent` (`_recurrent_persistent.py`), `subgroup_sequence` and `subgroup_steps`
-(`_recurrent_subgroup.py`). The results of the operator are rounded once.
+(`_recurrent_cooperative.py`) on GPUs whose workgroups run side by side. The other variants suit software adapters:
+`persistent` (`_recurrent_persistent.py`), `subgroup_sequence` and `subgroup_steps` (`_recurrent_subgroup.py`). The results of
+the operator are rounded once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""gru, lstm and stacks of them in one dispatch whose workgroups run side by side: each holds weights, and they exchange states.
+"""gru, lstm and stacks of them in one dispatch, whose workgroups each hold weights and exchange the states after each step.
 
-WebGPU does not promise that workgroups run side by side. Where one waits too long, it gives up, and another dispatch computes all
-time steps in a single workgroup. So the results never depend on it, only the time.
+WebGPU does not promise that workgroups run side by side. Where one waits too long, it gives up, and another dispatch computes
+all time steps in a single workgroup. So the results never depend on it, only the time.
 """
 
 from __future__ import annotations
