@@ -197,7 +197,11 @@ def check(
 
 def variants_of(device: Device) -> list[str]:
     """Return the variants that a device can run where the recurrent weights are constant."""
-    return [v for v in VARIANTS if supports(device.caps, "subgroup") or v not in SUBGROUP_VARIANTS]
+    lacking: set[str] = set() if supports(device.caps, "subgroup") else set(SUBGROUP_VARIANTS)
+    # It binds all operands, and the exchanged words.
+    if device.caps.limit("max-storage-buffers-per-shader-stage") < 10:
+        lacking.add("cooperative")
+    return [v for v in VARIANTS if v not in lacking]
 
 
 def check_activation(device: Device, name: str, activation: str, defaults: Sequence[str]) -> None:
