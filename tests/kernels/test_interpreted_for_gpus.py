@@ -93,6 +93,7 @@ CALLS: dict[str, tuple[Call, str]] = {
     "stack of lstm": _stack("lstmStack", "a-row", 1, 12),
     "stack of gru": _stack("gruStack", "halves-of-several-rows", 3, 7, "float16"),
     "row": (Call("matmul", "row", [(1, 300), (300, 72)]), "matmul.gemv"),
+    "short row": (Call("matmul", "short", [(1, 70), (70, 22)]), "matmul.gemv"),
     "rows of halves": (Call("matmul", "rows", [(5, 256), (256, 48)], {}, "float16", constants=frozenset({1})), "matmul.gemv"),
     "row of words": _words("row", 1),
     "rows of words": _words("rows", 6),

@@ -160,6 +160,25 @@ def test_every_tile_of_few_rows(device: Device, subgroups: bool, cores: int) -> 
     assert len(tiles) >= 4
 
 
+@pytest.mark.parametrize("K", [1, 5, 63, 64, 130, 255])
+@pytest.mark.parametrize("subgroups", [True, False])
+def test_short_rows_take_a_column_for_each_invocation(device: Device, subgroups: bool, K: int) -> None:
+    features = device.caps.features if subgroups else device.caps.features - {"subgroup"}
+    target = Target.of(replace(device.caps, features=features, adapter_type="DiscreteGPU"))
+    rng = np.random.default_rng(9)
+    for N in (1, 10, 36, 128):
+        for data_type in ("float32", "float16"):
+            a, b = whole_numbers(rng, data_type, 1, K), whole_numbers(rng, data_type, K, N)
+            graph = op_graph("matmul", [a, b], constants={1} if N == 36 else set())
+            plan = make_plan(graph, target)
+            assert plan.dispatches[0].spec.param("tile").narrow
+            feeds = {key: (a, b)[int(key)] for key in graph.inputs}
+            program = Program(device, plan)
+            actual = program.start(feeds, ["0"]).result()["0"]
+            program.destroy()
+            np.testing.assert_array_equal(actual, interpret(graph, feeds)["0"])
+
+
 def test_more_workgroups_than_one_dimension_holds(device: Device) -> None:
     rng = np.random.default_rng(7)
     inputs = [whole_numbers(rng, "float32", 70000, 4), whole_numbers(rng, "float32", 4, 4)]

@@ -29,3 +29,15 @@ def test_chosen_tiles_are_about_as_fast_as_the_fastest_measured_ones() -> None:
     assert len(lost) > 0.8 * len(measured)
     assert exp(mean(map(log, lost))) < 1.05
     assert max(lost) < 1.2
+
+
+def test_a_short_row_of_few_columns_fills_a_gpu() -> None:
+    products = Target.of(Caps(adapter_type="DiscreteGPU")).costs.products
+    for columns, steps, narrow in ((128, 64, True), (160, 256, True), (164, 64, False), (128, 260, False)):
+        size = ProductSize(1, columns, steps)
+        tile = products.row_tile(size, steps=steps // 4, may_be_narrow=True)
+        assert tile.narrow == narrow
+        if narrow:
+            # A GPU of 40 cores with two SIMDs each is filled by two subgroups of each.
+            assert -(-columns // tile.columns) * tile.invocations >= 160 * 32
+        assert not products.row_tile(size, steps=steps // 4).narrow

@@ -135,7 +135,15 @@ class ProductCosts(ABC):
 
         return cycles(replace(size, matrices=count)) + self.blocks.adding(count, size) < count * cycles(size)
 
-    def row_tile(self, size: ProductSize, *, steps: int, most_rows: int = MOST_ROWS, lane_bytes: int = 16) -> RowTile:
+    def row_tile(
+        self,
+        size: ProductSize,
+        *,
+        steps: int,
+        most_rows: int = MOST_ROWS,
+        lane_bytes: int = 16,
+        may_be_narrow: bool = False,
+    ) -> RowTile:
         """Return the tile of the kernels for few rows.
 
         Args:
@@ -143,9 +151,17 @@ class ProductCosts(ABC):
             steps: iterations that a sum takes.
             most_rows: the maximum number of rows of a tile whose operands can be bound.
             lane_bytes: the bytes of a row of weights that an invocation reads at once.
+            may_be_narrow: whether the kernel has narrow tiles.
         """
-        cores, multiply_adds = self.blocks.cores, self.blocks.multiply_adds
-        return row_tile(size, most_rows=most_rows, steps=steps, cores=cores, multiply_adds=multiply_adds, lane_bytes=lane_bytes)
+        return row_tile(
+            size,
+            most_rows=most_rows,
+            steps=steps,
+            cores=self.blocks.cores,
+            multiply_adds=self.blocks.multiply_adds,
+            lane_bytes=lane_bytes,
+            may_be_narrow=may_be_narrow,
+        )
 
     def plain_rows(self, size: ProductSize) -> int:
         """Return the rows per invocation of the plain kernel."""

@@ -348,11 +348,11 @@ def _tile(
         return (tile.rows, tile.columns), parts
     if choice.variant == "gemv":
         most = next(rows for rows in (MOST_ROWS, 4, 2, 1) if rows == 1 or _rows_fit(low, a, replace(size, N=width), rows))
-        steps = size.K // QUAD
+        lane_bytes = QUAD * DATA_TYPES[b.data_type].size_bytes
         tile = low.target.costs.products.row_tile(
-            size, steps=steps, most_rows=most, lane_bytes=QUAD * DATA_TYPES[b.data_type].size_bytes
+            size, steps=size.K // QUAD, most_rows=most, lane_bytes=lane_bytes, may_be_narrow=True
         )
-        kernel.params |= {"tile": tile, "ahead": tile.ahead(steps)}
+        kernel.params |= {"tile": tile, "ahead": tile.ahead(size.K if tile.narrow else size.K // QUAD)}
         declare_subgroups(kernel, low.caps)
         return (tile.rows, tile.columns), None
     rows = int(choice.tile[0]) if choice.tile else low.target.costs.products.plain_rows(size)
