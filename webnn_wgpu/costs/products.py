@@ -16,8 +16,18 @@ if TYPE_CHECKING:
     from .block_times import BlockTimes
     from .sizes import ProductSize
 
-_WORTH_PARTS = 0.95
-"""The share of a product's time that sums in parts must take at most: they take memory, and one more dispatch."""
+_WORTH_PARTS = 0.9
+"""The share of a product's time that sums in parts must take at most.
+
+Parts take memory, and the dispatch that adds them up also takes time of the host. The estimates contain neither, and are off by
+some percent.
+"""
+
+_WORTH_FILLING = 0.95
+"""The same if the workgroups of whole sums do not fill the GPU. Its cores then wait for memory more than estimates contain."""
+
+_FILLING_INVOCATIONS = 128
+"""Invocations of each core that fill a GPU: four subgroups of 32, two for each SIMD of AMD's, or one for each of NVIDIA's."""
 
 _PART_PENALTY = 1 / 256
 """The share of a product's time that the memory of a part of its sums is worth."""
@@ -119,7 +129,13 @@ class ProductCosts(ABC):
         whole = min(((tile, 1) for tile in tiles), key=cycles)
         candidates = [(tile, parts) for tile in tiles for parts in counts if size.K >= parts * 4 * tile.depth]
         parted = min(candidates, key=cycles, default=whole)
-        return parted if cycles(parted) < _WORTH_PARTS * cycles(whole) else whole
+        worth = _WORTH_PARTS if self._fills(whole[0], size) else _WORTH_FILLING
+        return parted if cycles(parted) < worth * cycles(whole) else whole
+
+    def _fills(self, tile: BlockTile, size: ProductSize) -> bool:
+        """Return whether the workgroups of a product in some tiles have enough invocations for all cores."""
+        workgroups = size.matrices * -(-size.M // tile.rows) * -(-size.N // tile.columns)
+        return workgroups * tile.invocations >= _FILLING_INVOCATIONS * self.blocks.cores
 
     def adds_together(self, size: ProductSize, count: int) -> bool:
         """Return whether `count` products of one size are computed and added up faster together than one after the other.
