@@ -34,6 +34,7 @@ MODULES = (
     "channels_last",
     "composites",
     "filter_gradients",
+    "fused_normalizations",
     "gradient_passes",
     "in_place",
     "integer_products",

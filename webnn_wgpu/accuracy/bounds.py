@@ -104,7 +104,10 @@ def _of_body(body: Graph, operands: Sequence[Array | None], *, patches: bool) ->
 def _reached(
     body: Graph, node: Node, operands: Sequence[Array | None], made: Sequence[Array], at: int, off: Array
 ) -> list[Array]:
-    """Return the change of an element-wise operator's results if one operand has an error of `off`, up or down."""
+    """Return the change of an operator's results if one operand has an error of `off`, up or down."""
+    stated = OPS[node.op].bounds
+    if stated is not None and stated.reached is not None:
+        return stated.reached(computed(body, node, operands, made), off)
     reached = [np.zeros(m.shape) for m in made]
     x = operands[at]
     assert x is not None

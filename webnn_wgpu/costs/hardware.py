@@ -232,6 +232,12 @@ class HardwareRows(RowCosts):
         """Return False: a kernel stores the items of a row from its registers."""
         return False
 
+    def normalizes_sums(self, rows: int, length: int, parts: int) -> bool:
+        """Return whether workgroups of one row each lose less time than a dispatch takes. Few long rows leave cores idle."""
+        row_bytes = 4 * parts * length
+        rows_ns = -(-rows // self.rates.cores) * row_bytes / CORE_BYTES_PER_NS
+        return length >= self.short_row and rows_ns - rows * row_bytes / self.rates.bytes_per_ns < DEPENDENT_DISPATCH_NS
+
 
 @dataclass(frozen=True, kw_only=True)
 class HardwarePooling(PoolingCosts):

@@ -105,6 +105,16 @@ class RowCosts(ABC):
             rows: the number of rows.
         """
 
+    @abstractmethod
+    def normalizes_sums(self, rows: int, length: int, parts: int) -> bool:
+        """Return whether the kernel that adds up parts of sums also normalizes rows, each of which a workgroup takes then.
+
+        Args:
+            rows: the number of rows.
+            length: elements of a row.
+            parts: the number of parts of the sums.
+        """
+
 
 @dataclass(frozen=True, kw_only=True)
 class PoolingCosts(ABC):

@@ -170,6 +170,10 @@ class SoftwareRows(RowCosts):
         """
         return held > 6 and rows < 1024
 
+    def normalizes_sums(self, rows: int, length: int, parts: int) -> bool:
+        """Return False: workgroups do not divide sums here."""
+        return False
+
 
 @dataclass(frozen=True, kw_only=True)
 class SoftwarePooling(PoolingCosts):

@@ -177,6 +177,8 @@ class Lowering:
         parts: the part of another value that holds a value, for each such value. Consumers read the value there.
         channels_first: the value whose transpose is the first operand. Its dimension 1 holds the channels, which come last
             in the operand. `lower` may read this value instead. Only convolutions receive one.
+        normalization: the normalization of the result's rows. A kernel may compute it besides, and then binds its output.
+            Only operators that declare `epilogue` receive one.
     """
 
     node: Node
@@ -191,6 +193,7 @@ class Lowering:
     tuning: Tuning | None = None
     parts: Mapping[int, Part] = field(default_factory=dict[int, "Part"])
     channels_first: int | None = None
+    normalization: RowNormalization | None = None
 
     @property
     def caps(self) -> Caps:
@@ -278,6 +281,21 @@ class Epilogue:
     operands: tuple[int, ...]
     output: int
     others: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class RowNormalization:
+    """A normalization of the rows of a node's result, which are those along its last dimension.
+
+    Attributes:
+        node: the normalization, with operands input, scale and bias.
+        centered: whether it subtracts the mean of a row.
+        stored: whether the result has other consumers, so that the kernel stores it as well.
+    """
+
+    node: Node
+    centered: bool
+    stored: bool
 
 
 Infer = Callable[[OpCall], tuple[TensorType, ...]]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
 from ..core.data_types import cast_number
-from ..ir.graph import Array, Attrs
+from ..ir.graph import Array, Attrs, Graph, Node
 from ..ir.types import TensorType
 from ..kernels.expression import formula
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
@@ -18,9 +19,18 @@ from ._reduction import VARIANTS, Field, choose_variant, row_call, rows_fit, vie
 from ._rows import scalar_uniform, wide
 from ._shapes import strides_of
 from ._steps import StepCalls
-from .interfaces.bounds import EPSILON, Bounds, ReferenceResults
+from .interfaces.bounds import EPSILON, Bounds, Reached, ReferenceResults
 
 NORMALIZATION = KernelTemplate("normalization", ("variant", "rows", "parameters", "centered", "again"), VARIANTS)
+
+
+ROW_NORMALIZATIONS = MappingProxyType({"layerNormalization": True, "x.rms_normalization": False})
+"""The operators whose scale and bias belong to the items of a row, and whether they subtract the mean."""
+
+
+def normalizes_last(node: Node, graph: Graph) -> bool:
+    """Return whether a node normalizes along the last dimension of its operand alone."""
+    return node.op in ROW_NORMALIZATIONS and tuple(node.attrs["axes"]) == (len(graph.type(node.outputs[0]).shape) - 1,)
 
 
 def require_shape(call: OpCall, index: int, name: str, shape: Sequence[int], rule: str) -> None:
@@ -154,6 +164,23 @@ def _bounds(found: ReferenceResults) -> list[Array]:
     largest_bias = 0.0 if bias is None else float(np.max(np.abs(bias), initial=0))
     size = np.abs(d / deviation) * largest_scale + largest_bias
     return [off * largest_scale + 2 * EPSILON * size]
+
+
+def rows_reached(*, centered: bool) -> Reached:
+    """Return the function of the changes of normalized rows by errors of the rows, with or without their mean subtracted."""
+
+    def reached(found: ReferenceResults, off: Array) -> list[Array]:
+        x, axes = found.operand().astype(np.float64), tuple(found.node.attrs["axes"])
+        scale = in_place(found.operands[1], axes, x.ndim)
+        d = x - x.mean(axis=axes, keepdims=True) if centered else x
+        moved = off + off.mean(axis=axes, keepdims=True) if centered else off
+        epsilon = cast_number(found.node.attrs["epsilon"], str(found.operand().dtype))
+        variance = (d * d).mean(axis=axes, keepdims=True) + epsilon
+        least = np.maximum(variance - (2 * np.abs(d) * moved + moved**2).mean(axis=axes, keepdims=True), epsilon)
+        change = moved / np.sqrt(least) + np.abs(d) * (1 / np.sqrt(least) - 1 / np.sqrt(variance))
+        return [np.nan_to_num(change * (1 if scale is None else np.abs(scale)), nan=np.inf)]
+
+    return reached
 
 
 NORMALIZED = Bounds(allowed=_bounds)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..kernels.element import QUAD, padded_bytes
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, grid_1d
+from ._normalized_sums import NORMALIZED_SUMS, NormalizedRows
 from ._product_kernel import Addend, ProductKernel, Read, finish
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ._def import Lowering
 
 _ADD = KernelTemplate("partial_sums", ("form", "half", "alpha", "c_read", "beta", "expression", "extra_reads"))
-TEMPLATES = (_ADD,)
+TEMPLATES = (_ADD, NORMALIZED_SUMS)
 """The templates of products whose sums are computed in parts, besides that of the product."""
 
 _SCRATCH_BYTES = 64 << 20
@@ -75,7 +76,7 @@ class PartialSums:
         form: str = "matrix",
         **uniforms: int,
     ) -> KernelCall:
-        """Return the call that adds the parts and applies the epilogue to the result.
+        """Return the call that adds the parts and applies the epilogue to the result, whose rows it may normalize.
 
         Args:
             low: the node, with its epilogue.
@@ -91,14 +92,19 @@ class PartialSums:
         """
         size, kernel = self.size, ProductKernel()
         kernel.bind(Binding(name="partial", access="read", quad=size.N % QUAD == 0), self.scratch)
-        items = size.matrices * size.M * -(-size.N // QUAD)
+        whole_rows = into is None and row == size.N and form != "nchw"
+        rows = NormalizedRows.of(low, size, self.count, int(addend is not None)) if whole_rows else None
+        items = rows.quads if rows else size.matrices * size.M * -(-size.N // QUAD)
         part = size.matrices * size.M * size.N
         kernel.uniforms(M=size.M, N=size.N, items=items, parts=self.count, part=part, **uniforms)
         kernel.params |= {"form": form, "half": half, "alpha": alpha != 1, "beta": addend is not None and addend.beta != 1}
         if alpha != 1:
             kernel.uniform("alpha", alpha, "f32")
+        if rows:
+            rows.declare(kernel)
         finish(kernel, low, whole, read, addend, row=row, scaled=alpha != 1, into=into)
-        return kernel.call(_ADD, grid_1d(-(-items // 64), low.caps), f"adds {self.count} parts of the sums")
+        reason = f"adds {self.count} parts of the sums"
+        return rows.call(kernel, reason) if rows else kernel.call(_ADD, grid_1d(-(-items // 64), low.caps), reason)
 
 
 def operands_fit(low: Lowering, other_bytes: Iterable[int]) -> bool:

@@ -320,8 +320,7 @@ def variant_of(
         OperationError: the forced variant does not exist, the device cannot run it, or rows are too long.
     """
     caps = low.caps
-    lanes = {"plain": 1, "workgroup": min(256, max(32, 1 << (max(1, length // 16) - 1).bit_length()))}
-    lanes["workgroup"] = min(lanes["workgroup"], caps.limit("max-compute-invocations-per-workgroup"))
+    lanes = {"plain": 1, "workgroup": workgroup_lanes(length, caps)}
     if subgroups and caps.subgroup_size and "subgroup" in caps.features:
         lanes["subgroup"] = caps.subgroup_size
     lanes = {name: n for name, n in lanes.items() if -(-length // n) <= most_items}
@@ -337,6 +336,12 @@ def variant_of(
     choice = Choice(forced, "forced") if forced is not None else low.measured(lanes) or choose(lanes)
     by_subgroups = choice.variant == "workgroup" and "subgroup" in lanes and low.target.costs.rows.combines_by_subgroups
     return Variant(choice.variant, lanes[choice.variant], choice.reason, by_subgroups)
+
+
+def workgroup_lanes(length: int, caps: Caps) -> int:
+    """Return the number of invocations of a workgroup that share a row of so many elements."""
+    lanes = min(256, max(32, 1 << (max(1, length // 16) - 1).bit_length()))
+    return min(lanes, caps.limit("max-compute-invocations-per-workgroup"))
 
 
 def row_launch(

@@ -2,14 +2,15 @@
 
 The body is a chain or tree of element-wise operators, behind at most one operator with an epilogue (matmul, gemm), the anchor.
 The body may also transpose the first operand of the anchor from channels first to channels last. The anchor may then read the
-operand before the transpose. The body's inputs are named by position ("0", "1", ...) and stand for the node's operands. So are
+operand before the transpose. Behind an anchor, the body may end in a normalization of the rows of the result. The anchor may
+then compute it besides. The body's inputs are named by position ("0", "1", ...) and stand for the node's operands. So are
 its outputs, which are those of the node: several if one kernel stores several results.
 """
 
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
 
@@ -19,8 +20,9 @@ from ..kernels.element import element_of
 from ..kernels.expression import ExpressionBuilder
 from ..kernels.spec import KernelCall, Temp
 from ._attrs import Attr
-from ._def import Epilogue, Lowering, OpCall, OpDef, Operand
+from ._def import Epilogue, Lowering, OpCall, OpDef, Operand, RowNormalization
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
+from ._normalization import ROW_NORMALIZATIONS
 from ._rows import apply_node
 from ._shapes import strides_of
 from ._strided_copy import STRIDED, strided_call
@@ -42,11 +44,13 @@ class Members(NamedTuple):
         transpose: the one in front of the anchor, if any.
         anchor: the one that takes an epilogue, if any.
         chain: those of the expression, one for each step.
+        normalization: the one of the rows of the chain's or the anchor's result, if any.
     """
 
     transpose: Node | None
     anchor: Node | None
     chain: tuple[Node, ...]
+    normalization: Node | None = None
 
 
 def members_of(node: Node, ops: Mapping[str, OpDef]) -> Members:
@@ -55,9 +59,10 @@ def members_of(node: Node, ops: Mapping[str, OpDef]) -> Members:
     nodes: tuple[Node, ...] = body.nodes if isinstance(body, Graph) else (node,)
     transpose = nodes[0] if nodes[0].op == TRANSPOSE.name and nodes[-1] is not nodes[0] else None
     start = 1 if transpose else 0
-    if ops[nodes[start].op].epilogue is not None:
-        return Members(transpose, nodes[start], nodes[start + 1 :])
-    return Members(transpose, None, nodes[start:])
+    if ops[nodes[start].op].epilogue is None:
+        return Members(transpose, None, nodes[start:])
+    normalization = nodes[-1] if nodes[-1].op in ROW_NORMALIZATIONS else None
+    return Members(transpose, nodes[start], nodes[start + 1 : len(nodes) - (normalization is not None)], normalization)
 
 
 def steps_of(node: Node, ops: Mapping[str, OpDef]) -> tuple[tuple[Origin, ...], ...]:
@@ -80,7 +85,7 @@ def whole_number(graph: Graph, value: int) -> int | None:
 def _lower(low: Lowering) -> list[KernelCall]:
     body: Graph = low.attrs["body"]
     outer = {inner: low.value(int(name)) for name, inner in body.inputs.items()}
-    transpose, anchor, chain = members_of(low.node, low.ops)
+    transpose, anchor, chain, normalization = members_of(low.node, low.ops)
     builder = ExpressionBuilder()
     names: dict[int, str] = {}
     read: list[int] = []
@@ -99,8 +104,10 @@ def _lower(low: Lowering) -> list[KernelCall]:
                 names[value] = builder.number(kind, number)
         inner = Lowering(node=node, graph=body, target=low.target, ops=low.ops, forced=low.forced)
         names[node.outputs[0]] = apply_node(builder, inner, [names[v] for v in node.operands])
-    expression = builder.finish(*(names[body.outputs[str(i)]] for i in range(len(low.node.outputs))))
-    output, *others = low.node.outputs
+    stored = {body.outputs[str(i)]: value for i, value in enumerate(low.node.outputs)}
+    results = (normalization.operands[0],) if normalization else tuple(stored)
+    expression = builder.finish(*(names[value] for value in results))
+    output, *others = (stored.get(value, value) for value in results)
     if anchor is None:
         sources = [Source(outer[v], body.type(v)) for v in read]
         reason = f"{len(chain)} element-wise operators in one kernel"
@@ -113,10 +120,36 @@ def _lower(low: Lowering) -> list[KernelCall]:
     lower = low.ops[anchor.op].lower
     assert lower is not None
     inner = replace(low, node=substitute(anchor, outer), graph=whole, epilogue=epilogue, in_place=False)
-    if transpose is None:
-        return lower(inner)
-    source = outer[transpose.operands[0]]
-    return _behind(low, source, transpose, lower(replace(inner, channels_first=source)))
+    source = outer[transpose.operands[0]] if transpose else None
+    following = replace(low, node=substitute(normalization, outer), graph=whole, in_place=False) if normalization else None
+    calls = lower(replace(inner, channels_first=source, normalization=_rows_after(following, stored)))
+    if transpose is not None and source is not None:
+        calls = _behind(low, source, transpose, calls)
+    return _normalized(following, stored, calls) if following else calls
+
+
+def _rows_after(following: Lowering | None, stored: Collection[int]) -> RowNormalization | None:
+    """Return the normalization that a kernel may compute besides, unless a kernel of its own is forced for it."""
+    if following is None or following.forced_variant is not None:
+        return None
+    node = following.node
+    return RowNormalization(node, ROW_NORMALIZATIONS[node.op], stored=node.operands[0] in stored)
+
+
+def _normalized(low: Lowering, stored: Collection[int], calls: list[KernelCall]) -> list[KernelCall]:
+    """Return the calls of an anchor with those of the normalization of its result, unless they compute it already."""
+    if any(low.node.outputs[0] in call.operands for call in calls):
+        return calls
+    lower = low.ops[low.node.op].lower
+    assert lower is not None
+    calls = [*calls, *lower(low)]
+    return calls if low.value(0) in stored else _in_scratch(calls, low.value(0), "result", low.input().size_bytes)
+
+
+def _in_scratch(calls: Sequence[KernelCall], value: int, key: str, size_bytes: int) -> list[KernelCall]:
+    """Return calls whose operands of a value are scratch memory instead."""
+    temp = Temp(key, size_bytes)
+    return [replace(call, operands=tuple(temp if o == value else o for o in call.operands)) for call in calls]
 
 
 def _behind(low: Lowering, source: int, transpose: Node, calls: list[KernelCall]) -> list[KernelCall]:
@@ -129,9 +162,7 @@ def _behind(low: Lowering, source: int, transpose: Node, calls: list[KernelCall]
     temp, strides = Temp("transposed", type_.size_bytes), strides_of(type_.shape)
     dims, steps = [type_.shape[d] for d in order], [strides[d] for d in order]
     moved = strided_call(source, type_.data_type, 0, dims, steps, temp, low.target, f"permutation {list(order)}")
-
-    turned = [replace(call, operands=tuple(temp if o == value else o for o in call.operands)) for call in calls]
-    return [moved, *turned]
+    return [moved, *_in_scratch(calls, value, temp.key, temp.size_bytes)]
 
 
 FUSED = OpDef(

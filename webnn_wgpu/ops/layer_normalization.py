@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ._attrs import Attr
 from ._def import OpCall, OpDef, Operand
-from ._normalization import NORMALIZATION, NORMALIZED, in_place, items_call, normalized, require_shape
+from ._normalization import NORMALIZATION, NORMALIZED, in_place, items_call, normalized, require_shape, rows_reached
 from ._rows import to_type
 from .gradients import normalization as normalization_gradients
 from .interfaces.cost import per_element
@@ -62,7 +63,7 @@ OPS = (
         without=("elementwise", "epilogue", "movement", "precision"),
         layout=Layout(_layout),
         cost=per_element(8),
-        bounds=NORMALIZED,
+        bounds=replace(NORMALIZED, reached=rows_reached(centered=True)),
         documentation=Documentation(
             group=NORMALIZATIONS,
             summary="`scale * (x - mean) / sqrt(variance + epsilon) + bias`, with the mean and variance over `axes`.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..core.data_types import FLOATS
 from ..ir.graph import Array, Attrs
@@ -10,7 +11,7 @@ from ..ir.types import TensorType
 from ..kernels.spec import KernelCall
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
-from ._normalization import NORMALIZATION, in_place, items_call, normalized, require_shape
+from ._normalization import NORMALIZATION, in_place, items_call, normalized, require_shape, rows_reached
 from ._rows import to_type
 from .gradients import normalization as normalization_gradients
 from .interfaces.bounds import CONDITIONED
@@ -49,7 +50,7 @@ OPS = (
         family=Family.NORMALIZATION,
         without=("elementwise", "epilogue", "movement", "layout", "precision"),
         cost=per_element(4),
-        bounds=CONDITIONED,
+        bounds=replace(CONDITIONED, reached=rows_reached(centered=False)),
         documentation=Documentation(
             group=NORMALIZATION_EXTENSIONS,
             summary="`scale * x / sqrt(mean(x * x) + epsilon)`, with the mean along `axes`.",

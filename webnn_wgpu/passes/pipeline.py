@@ -17,6 +17,7 @@ from .cleanup import drop_dead_nodes, drop_identities, merge_identical_nodes
 from .filter_gradients import recognize_filter_gradients
 from .fold import fold_constants
 from .fuse import fuse_elementwise, fuse_epilogues, fuse_transposes
+from .fused_normalizations import fuse_normalizations
 from .integer_products import multiply_integers
 from .integers import keep_integers_as_floats
 from .layout import keep_channels_last
@@ -296,6 +297,12 @@ PASSES = (
         name="merge_sums",
         run=merge_sums,
         reason="one kernel sums up the columns of several tensors, such as the gradients of biases",
+        by_cost=True,
+    ),
+    Pass(
+        name="fuse_normalizations",
+        run=fuse_normalizations,
+        reason="the kernel that adds up the parts of a product's sums also normalizes the rows, and reads them only once",
         by_cost=True,
     ),
 )

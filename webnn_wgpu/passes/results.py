@@ -99,8 +99,9 @@ class _Merger:
 
 
 def _is_elementwise(node: Node) -> bool:
-    transpose, anchor, chain = members_of(node, OPS)
-    return transpose is None and anchor is None and all(OPS[step.op].elementwise is not None for step in chain)
+    members = members_of(node, OPS)
+    elementwise = all(OPS[step.op].elementwise is not None for step in members.chain)
+    return members.transpose is None and members.anchor is None and elementwise
 
 
 def _members(node: Node) -> Sequence[Node]:

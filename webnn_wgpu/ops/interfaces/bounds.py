@@ -60,6 +60,8 @@ class ReferenceResults:
 Allowed = Callable[[ReferenceResults], "list[Array] | None"]
 """Returns the maximum error of each element of every output, before it is rounded to the output's type. None means that the
 operands are beyond any promise."""
+Reached = Callable[[ReferenceResults, Array], "list[Array]"]
+"""Returns the maximum change of each element of every output if each element of the first operand has an error of some size."""
 Terms = Callable[[Attrs, Sequence["Array | None"]], int]
 """Returns how many numbers are added up in an element, at most."""
 
@@ -76,6 +78,8 @@ class Bounds:
         integers: returns the maximum errors of integer results.
         contracted: whether a driver may keep a result exact for a subsequent sum, for example in a fused multiply-add.
         unsure: returns the elements that may be NaN or not, depending on roundings.
+        reached: returns the maximum changes of the results by errors of the first operand, for an operator that may follow
+            others in a fused node. None stands for element-wise operators, whose references tell the changes.
     """
 
     tolerance: float | None = None
@@ -84,6 +88,7 @@ class Bounds:
     integers: Callable[[Attrs], float] = lambda attrs: 0.0
     contracted: bool = False
     unsure: Callable[[ReferenceResults], Array] | None = None
+    reached: Reached | None = None
 
 
 def ulp(tolerance: float) -> Bounds:
