@@ -79,6 +79,25 @@ def test_no_bit_changes(device: Device, case: str, subgroups: bool, stored: bool
     assert not any(each.wrong.any() for each in judged)
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_convolutions_normalize_pixels(device: Device, groups: int) -> None:
+    rng = np.random.default_rng(8)
+    s = Sketch()
+    weights = random_array(rng, "float32", (40, 3, 3, 12 // groups), 1)
+    attrs = {"groups": groups, "padding": (1, 1, 1, 1), "input_layout": "nhwc", "filter_layout": "ohwi"}
+    channels = [s.constant(random_array(rng, "float32", (40,), 1)) for _ in range(3)]
+    y = s.apply("conv2d", s.input(random_array(rng, "float32", (2, 7, 5, 12), 1)), s.constant(weights), channels[0], **attrs)
+    y = s.apply("gelu", y)
+    graph = s.graph(y, s.apply("layerNormalization", y, *channels[1:], axes=(3,)))
+    target = Target.of(as_hardware(device.caps))
+    together, apart = planned(graph, target), planned(graph, target, APART)
+    # Channels of one of several groups are no whole rows.
+    assert templates(together)[1:] == (["normalized_sums"] if groups == 1 else ["partial_sums", "normalization"])
+    found, wanted = run(device, together, s.feeds), run(device, apart, s.feeds)
+    for name, result in found.items():
+        np.testing.assert_array_equal(result, wanted[name])
+
+
 def test_a_residual_is_replaced_by_the_rows(device: Device) -> None:
     rng = np.random.default_rng(6)
     s = Sketch()

@@ -13,11 +13,13 @@ from tests.targets import DEFAULT_TARGET, SOFTWARE
 from tests.unit.normalized_rows import GPU, Rows, planned, templates
 from tests.unit.plans import DEVICES, caps_of, check_plan
 from webnn_wgpu.accuracy.bounds import computed
+from webnn_wgpu.accuracy.judging import judge
 from webnn_wgpu.costs import Target
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._normalization import normalized
 from webnn_wgpu.ops.fused import FUSED
 from webnn_wgpu.passes import run_passes
+from webnn_wgpu.reference.interpreter import evaluate
 
 if TYPE_CHECKING:
     from webnn_wgpu.ir.graph import Array
@@ -84,6 +86,26 @@ def test_as_many_tensors_are_read_as_the_device_binds(monkeypatch: pytest.Monkey
     last = planned(rows.alone, DEFAULT_TARGET).dispatches[-1].spec
     assert (last.template, len(last.bindings)) == ("normalized_sums", 8)
     assert "normalized_sums" not in templates(planned(rows.both, DEFAULT_TARGET))
+
+
+def test_stored_rows_are_judged_apart_from_their_normalization() -> None:
+    rows = Rows(**SPLIT)
+    optimized, _ = run_passes(rows.both, GPU)
+    (node,), names = optimized.nodes, {value: name for name, value in optimized.inputs.items()}
+    operands = [optimized.constants[v] if v in optimized.constants else rows.sketch.feeds[names[v]] for v in node.operands]
+    found = evaluate(optimized, node, operands)
+
+    def wrong(*results: Array) -> list[bool]:
+        judged = judge(optimized, node, operands, results)
+        assert judged is not None
+        return [bool(each.wrong.any()) for each in judged]
+
+    assert wrong(*found) == [False, False]
+    assert wrong(found[0], found[1] * np.float32(1.001)) == [False, True]
+    # Errors of the rows within their bounds are no errors of the normalization.
+    off = found[0] + np.float32(1e-3)
+    assert wrong(off, found[1]) == [False, False]
+    assert wrong(2 * found[0], found[1]) == [True, False]
 
 
 @pytest.mark.parametrize("name", ["layerNormalization", "x.rms_normalization"])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.ir.graph import Array, Graph, Node
 from webnn_wgpu.ops import OPS
+from webnn_wgpu.ops.fused import members_of
 from webnn_wgpu.ops.interfaces.bounds import SMALLEST
 from webnn_wgpu.reference.interpreter import evaluate
 
@@ -47,6 +49,8 @@ def judge(
     Returns:
         One judgement for each result, or None if the operands have no promised accuracy.
     """
+    if (apart := _judged_apart(node, operands, found, patches=patches)) is not None:
+        return apart
     with np.errstate(all="ignore"):
         expected = evaluate(graph, node, operands)
         allowed = bounds(graph, node, operands, expected, patches=patches)
@@ -69,6 +73,26 @@ def judge(
             wrong &= differs(actual, other, bound)
         judged.append(Judgement(wanted, bound, wrong))
     return judged
+
+
+def _judged_apart(
+    node: Node, operands: Sequence[Array | None], found: Sequence[Array | None], *, patches: bool
+) -> list[Judgement] | None:
+    """Judge a normalization of stored rows by these rows, and the rows alone. The errors of the rows would widen its bounds.
+
+    None if the node has no such normalization, or if the rows have no promised accuracy.
+    """
+    body, normalization = node.attrs.get("body"), members_of(node, OPS).normalization
+    if not isinstance(body, Graph) or normalization is None or len(found) == 1 or found[0] is None:
+        return None
+    rows = body.outputs["0"]
+    alone = replace(body, nodes=body.nodes[:-1], outputs={"0": rows})
+    of_rows = replace(node, outputs=node.outputs[:1], attrs=MappingProxyType({"body": alone}))
+    values = {inner: operands[int(name)] for name, inner in body.inputs.items()} | {rows: found[0]}
+    judged = judge(body, of_rows, operands, found[:1], patches=patches)
+    given = [None if value is None else values[value] for value in normalization.inputs]
+    normalized = judge(body, normalization, given, found[1:])
+    return [*judged, *normalized] if judged and normalized else None
 
 
 def differs(actual: Array, expected: Array, bound: Array) -> Array:
