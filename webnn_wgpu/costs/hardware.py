@@ -50,6 +50,7 @@ _PASSES = PassCosts(
     reads_transposed=True,
     # Kernels of attention read heads where they are. No other products of heads were found in models.
     reads_heads=False,
+    moves_reshapes=True,
 )
 
 # Estimated: more workgroups hide latency. Half of a tile is to be used along each side.

@@ -41,6 +41,8 @@ class PassCosts:
         reads_transposed: whether products read transposed factors about as fast as others, so that no transpose copies them.
         reads_heads: whether they read and write matrices that lie beside each other in rows, as attention's heads do, about as
             fast as others.
+        moves_reshapes: whether reshapes that change dimensions of size 1 alone move behind element-wise operators, so that the
+            convolution in front computes these.
     """
 
     channels_last_product_ns: float
@@ -54,6 +56,7 @@ class PassCosts:
     most_repeated_steps: int
     reads_transposed: bool
     reads_heads: bool
+    moves_reshapes: bool
 
     def channels_last_gain_ns(self, results: int, products: int) -> float:
         """Return the time that a convolution saves if channels come last.

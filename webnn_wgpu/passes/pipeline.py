@@ -21,6 +21,7 @@ from .fused_normalizations import fuse_normalizations
 from .integer_products import multiply_integers
 from .integers import keep_integers_as_floats
 from .layout import keep_channels_last
+from .moved_reshapes import move_reshapes
 from .movement import merge_movement
 from .narrow_weights import keep_weights_narrow
 from .products import merge_products
@@ -221,6 +222,12 @@ PASSES = (
         name="read_transposed_factors",
         run=read_transposed_factors,
         reason="kernels of products read transposed factors as they are stored, so no transpose copies them",
+        by_cost=True,
+    ),
+    Pass(
+        name="move_reshapes",
+        run=move_reshapes,
+        reason="convolutions over one dimension compute the element-wise operators behind their reshape",
         by_cost=True,
     ),
     Pass(
