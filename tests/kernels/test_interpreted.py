@@ -14,6 +14,7 @@ import pytest
 from tests.kernels.operators import Call, calls, indices
 from tests.support import op_graph
 from tests.targets import SOFTWARE
+from tests.unit.normalized_rows import Rows, planned
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.costs import Target
@@ -105,6 +106,9 @@ EXTENSIONS = (
 PARTS = Call("matmul", "parts", [(16, 8192), (8192, 16)])
 """A product whose sums GPUs divide between workgroups. Software adapters do not, so that the interpreter takes long there."""
 
+NORMALIZED = Rows((16, 36), 2048)
+"""Another such product, whose rows are normalized."""
+
 LAST_BITS = 2.0**-20
 """What float32 results may differ by, relative to the largest, where a driver reorders sums or contracts products."""
 
@@ -189,10 +193,21 @@ def test_kernels_for_hardware_compute_what_the_reference_does(call: Call, varian
         assert_alike(array, wanted[name], exact=False)
 
 
+@pytest.mark.repeats
+@pytest.mark.parametrize("subgroup_size", [8, 16, 32, 64])
+@pytest.mark.parametrize("stored", [True, False], ids=["stored", "not stored"])
+def test_rows_in_parts_are_normalized_as_in_the_reference(stored: bool, subgroup_size: int) -> None:
+    graph, feeds = NORMALIZED.both if stored else NORMALIZED.alone, NORMALIZED.sketch.feeds
+    wanted = interpret(graph, feeds)
+    for name, array in interpreted(planned(graph, Target.of(hardware(32))), feeds, subgroup_size).items():
+        np.testing.assert_allclose(array, wanted[name], rtol=0, atol=2e-5 * float(np.abs(wanted[name]).max()))
+
+
 def test_every_template_is_interpreted() -> None:
     kinds = SOFTWARE, hardware(32)
     every = [*cases(), (PARTS, "")]
     plans = [plan for call, variant in every for caps in kinds if (plan := plan_of(caps, call, variant)) is not None]
+    plans.append(planned(NORMALIZED.both, Target.of(hardware(32))))
     ran = {dispatch.spec.template for plan in plans for dispatch in plan.dispatches}
     missing = {file.name.removesuffix(".wgsl.j2") for file in (shader_root() / "ops").iterdir()} - ran
     assert not missing, f"no call runs {', '.join(sorted(missing))}: add one to NAMES or EXTENSIONS in {Path(__file__).name}"
