@@ -11,7 +11,7 @@ import pytest
 from tests.ops.products import in_tiles
 from tests.ops.rows import as_hardware
 from tests.support import Sketch, random_array
-from tests.unit.normalized_rows import Rows, planned, templates
+from tests.unit.normalized_rows import GPU, Rows, planned, templates
 from webnn_wgpu.accuracy.judging import judge
 from webnn_wgpu.costs import Target
 from webnn_wgpu.reference import interpret
@@ -121,6 +121,12 @@ def test_a_residual_is_replaced_by_the_rows(device: Device) -> None:
     found, wanted = run(device, together, s.feeds), run(device, apart, s.feeds)
     for name, result in found.items():
         np.testing.assert_array_equal(result, wanted[name])
+
+
+@pytest.mark.parametrize(("parts", "shape"), [(16, (9, 8192)), (3, (9, 12288))], ids=["many parts", "many quads"])
+def test_few_long_rows_keep_a_dispatch(parts: int, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    in_tiles(monkeypatch, (32, 32), parts)
+    assert templates(planned(Rows(shape, 1024).both, GPU))[-2:] == ["partial_sums", "normalization"]
 
 
 @pytest.mark.parametrize("stored", [True, False], ids=["stored", "not stored"])
