@@ -42,6 +42,7 @@ MODULES = (
     "moved_reshapes",
     "movement_patterns",
     "near_misses",
+    "normalized_products",
     "passes",
     "planner",
     "plans_of_devices",

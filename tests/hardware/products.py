@@ -67,7 +67,14 @@ class OneTile(HardwareProducts):
     wanted: tuple[BlockTile, int]
 
     def tile_and_parts(
-        self, choice: Choice, size: ProductSize, *, most_rows: int, most_parts: int, patch_reads: int = 0
+        self,
+        choice: Choice,
+        size: ProductSize,
+        *,
+        most_rows: int,
+        most_parts: int,
+        patch_reads: int = 0,
+        normalized: bool = False,
     ) -> tuple[BlockTile, int]:
         """Return the wanted tile."""
         return self.wanted

@@ -132,11 +132,11 @@ def worst(rows: Iterable[Row]) -> dict[str, dict[str, float]]:
 
 
 def variant_of(row: Row) -> str:
-    """Return the name that a kernel's budget goes by: its template, with the variant and the tile where it has them."""
+    """Return the name that a kernel's budget goes by: its template, with the variant, the tile and the normalization where it has them."""
     kernel = row.dispatch.kernel
     template, _, params = kernel.partition("[")
     given = dict(item.split("=", 1) for item in params.rstrip("]").split(", ") if "=" in item)
-    named = [given[name] for name in ("variant", "tile") if name in given]
+    named = [given[name] for name in ("variant", "tile", "normal") if given.get(name)]
     return ":".join([template, *named])
 
 

@@ -67,3 +67,19 @@ def test_each_term_of_the_estimate_has_its_effect() -> None:
     assert blocks.cycles(large, 1, size) < another.cycles(large, 1, size)
     # A sum that ends within a slice has guards in all copies.
     assert blocks.cycles(large, 1, ProductSize(1024, 1024, 1022)) > blocks.cycles(large, 1, size)
+    # Normalizing takes instructions for each copied quad, and a dispatch of its own moves all rows.
+    narrow = TILES["128x32"]
+    more = [blocks.cycles(tile, 1, size, normalized=True) - blocks.cycles(tile, 1, size) for tile in (large, narrow)]
+    assert 0 < more[0] < more[1]
+    assert blocks.normalizing(64, 768) < blocks.normalizing(4096, 768)
+
+
+def test_products_normalize_their_rows_where_that_takes_less_time() -> None:
+    products = Target.of(Caps(adapter_type="DiscreteGPU", device="NVIDIA H200")).costs.products
+    layer, wide = ProductSize(512, 1024, 256), ProductSize(4096, 16_384, 1024)
+    assert products.normalizes([layer])
+    # Every product finds the deviations again, and so does every column of tiles.
+    assert not products.normalizes([layer] * 12)
+    assert not products.normalizes([wide])
+    for few in (ProductSize(4, 1024, 256), ProductSize(64, 64, 4096)):
+        assert not products.normalizes([few])

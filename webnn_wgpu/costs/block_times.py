@@ -55,6 +55,17 @@ _REST_SLOTS = 6
 _EXCHANGE_SLOTS = 1.4
 """Issue slots of an invocation for each result and group, if groups share the sums of a tile."""
 
+_NORMALIZED_SLOTS = 15
+"""Additional issue slots for a quad of a left factor whose rows are normalized: a center is subtracted, numbers and squares are
+added up. AMD's compiler takes 13.5 in a tile of 64 x 128, and 15 in one of 128 x 32."""
+
+_NORMALIZED_CYCLES = 1000
+"""Additional cycles of a workgroup then. Estimated: it reads the numbers of centers, waits at two barriers for the factors of
+rows, and multiplies each result."""
+
+_NORMALIZED_REGISTERS = 3
+"""Additional registers for such a quad: the center and both sums."""
+
 _COMBINE_CYCLES = 10_000
 """The dispatch that adds up the parts of sums."""
 
@@ -96,7 +107,9 @@ class BlockTimes:
     shared_rate_bytes: float
     registers: int
 
-    def cycles(self, tile: BlockTile, parts: int, size: ProductSize, *, patch_reads: int = 0) -> float:
+    def cycles(
+        self, tile: BlockTile, parts: int, size: ProductSize, *, patch_reads: int = 0, normalized: bool = False
+    ) -> float:
         """Return the clock cycles of a product.
 
         A core works on several workgroups at once, as many as its registers hold. For a slice of the sum they take the time of
@@ -108,23 +121,26 @@ class BlockTimes:
             parts: the parts of the sums that workgroups of their own compute.
             size: the sizes of the product.
             patch_reads: the number of reads of a quad of the left factor, if that is the patches of an image. Otherwise 0.
+            normalized: whether the kernel normalizes the rows of the left factor.
         """
         workgroups = parts * size.matrices * -(-size.M // tile.rows) * -(-size.N // tile.columns)
         slices = -(-size.K // (parts * tile.depth))
         lanes = tile.invocations / self.multiply_adds
-        slice_cycles = lanes * self._slice_slots(tile, size, patch_reads)
+        slots = self._slice_slots(tile, size, patch_reads) + normalized * _NORMALIZED_SLOTS * tile.copies_a
+        slice_cycles = lanes * slots
         # A single workgroup of fewer invocations than lanes leaves the other lanes idle.
         latency_cycles = _SLICE_LATENCY_CYCLES + _DEPENDENCY * tile.results**0.1 * slice_cycles / min(1, lanes)
 
         slice_bytes = 4 * (tile.rows + tile.columns) * tile.depth
         # Workgroups of a core take turns at its arithmetic, and at what the cache delivers to it.
         shared_cycles = max(slice_cycles, slice_bytes / (_SLICE_READS_SHARE * self.shared_rate_bytes))
-        ends_cycles = _START_CYCLES + _RESULT_CYCLES * tile.results
+        ends_cycles = _START_CYCLES + _RESULT_CYCLES * tile.results + normalized * _NORMALIZED_CYCLES
 
         def together(count: int) -> float:
             return slices * max(latency_cycles, count * shared_cycles) + ends_cycles if count else 0
 
         registers = tile.results + _OTHER_REGISTERS + _COPY_REGISTERS * (tile.copies_a + tile.copies_b)
+        registers += normalized * _NORMALIZED_REGISTERS * tile.copies_a
         most = max(1, self.registers // (registers * tile.invocations))
         most = min(most, CORE_INVOCATIONS // tile.invocations)
         busiest = -(-workgroups // self.cores)
@@ -138,6 +154,11 @@ class BlockTimes:
         """Return the clock cycles of the dispatch that adds up the parts of all sums of a product."""
         moved_bytes = _PART_BYTES * parts * size.matrices * size.M * size.N
         return _COMBINE_CYCLES + moved_bytes / (self.shared_rate_bytes * self.cores)
+
+    def normalizing(self, rows: int, length: int) -> float:
+        """Return the clock cycles of a dispatch that normalizes so many rows: it reads and writes each number once."""
+        moved_bytes = 2 * 4 * rows * length
+        return _LAUNCH_CYCLES + _START_CYCLES + moved_bytes / (self.shared_rate_bytes * self.cores)
 
     def _slice_slots(self, tile: BlockTile, size: ProductSize, patch_reads: int) -> float:
         """Return the issue slots of an invocation for a slice."""

@@ -11,7 +11,7 @@ from .sizes import UNLIMITED, Choice
 from .tiles import BLOCK_TILES, HALF_QUADS, LARGE_TILE, PLAIN_ROWS, TALL_ROWS, WIDE_QUADS, BlockTile, block_tile, common_tiles
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from .block_times import BlockTimes
     from .sizes import ProductSize
@@ -107,7 +107,14 @@ class ProductCosts(ABC):
         return [tile for tile in BLOCK_TILES if tile.rows <= most_rows and tile.results <= self.most_results]
 
     def tile_and_parts(
-        self, choice: Choice, size: ProductSize, *, most_rows: int, most_parts: int, patch_reads: int = 0
+        self,
+        choice: Choice,
+        size: ProductSize,
+        *,
+        most_rows: int,
+        most_parts: int,
+        patch_reads: int = 0,
+        normalized: bool = False,
     ) -> tuple[BlockTile, int]:
         """Return the tile of the tiled kernel's workgroups, and the parts of the sums that workgroups of their own compute.
 
@@ -117,6 +124,7 @@ class ProductCosts(ABC):
             most_rows: the maximum number of rows of a tile whose operands can be bound.
             most_parts: parts that the sums may be divided into.
             patch_reads: the number of reads of a quad of the left factor, if that is the patches of an image. Otherwise 0.
+            normalized: whether the kernel normalizes the rows of the left factor.
         """
         tiles = [block_tile(choice.tile)] if choice.tile else self._tiles(most_rows)
 
@@ -124,7 +132,8 @@ class ProductCosts(ABC):
 
         def cycles(candidate: tuple[BlockTile, int]) -> float:
             # Of nearly equal times the one with fewer parts is better, because parts take memory.
-            return self.blocks.cycles(*candidate, size, patch_reads=patch_reads) * (1 + _PART_PENALTY * candidate[1])
+            takes = self.blocks.cycles(*candidate, size, patch_reads=patch_reads, normalized=normalized)
+            return takes * (1 + _PART_PENALTY * candidate[1])
 
         whole = min(((tile, 1) for tile in tiles), key=cycles)
         candidates = [(tile, parts) for tile in tiles for parts in counts if size.K >= parts * 4 * tile.depth]
@@ -150,6 +159,29 @@ class ProductCosts(ABC):
             return self.blocks.cycles(tile, parts, size)
 
         return cycles(replace(size, matrices=count)) + self.blocks.adding(count, size) < count * cycles(size)
+
+    def normalizes(self, sizes: Sequence[ProductSize]) -> bool:
+        """Return whether products normalize the rows of their left factor faster than a dispatch that does it for all of them.
+
+        They do so in the tiled kernel, whose workgroups compute whole sums.
+
+        Args:
+            sizes: the sizes of all products of these rows.
+        """
+        if not self.divides_sums or any(size.M <= self.gemv_rows for size in sizes):
+            return False
+
+        def cycles(size: ProductSize, *, most_parts: int = 1, normalized: bool = False) -> tuple[float, int]:
+            tile, parts = self.tile_and_parts(
+                Choice("tiled", ""), size, most_rows=UNLIMITED, most_parts=most_parts, normalized=normalized
+            )
+            return self.blocks.cycles(tile, parts, size, normalized=normalized), parts
+
+        apart = [cycles(size, most_parts=UNLIMITED) for size in sizes]
+        if any(parts > 1 for _, parts in apart):
+            return False
+        more = sum(cycles(size, normalized=True)[0] for size in sizes) - sum(taken for taken, _ in apart)
+        return more < self.blocks.normalizing(sizes[0].M, sizes[0].K)
 
     def row_tile(
         self,

@@ -148,21 +148,27 @@ def _in_steps(low: Lowering, axes: Sequence[int], parameter_strides: Sequence[in
     return steps.calls
 
 
-def _bounds(found: ReferenceResults) -> list[Array]:
-    attrs, epsilon = found.node.attrs, cast_number(found.node.attrs["epsilon"], str(found.operand().dtype))
-    x = found.operand().astype(np.float64)
-    scale, bias = (None if a is None else a.astype(np.float64) for a in found.operands[1:])
-    axes = attrs["axes"] if "axes" in attrs else {"nchw": (2, 3), "nhwc": (1, 2)}[attrs["layout"]]
+def normalized_off(x: Array, axes: Sequence[int], epsilon: float, *, centered: bool = True) -> tuple[Array, Array]:
+    """Return the normalized elements of `x` in float64, without scale and bias, and by how much each of them may be off."""
     count = math.prod(x.shape[a] for a in axes) + 1
-    d = x - x.mean(axis=tuple(axes), keepdims=True)
+    d = x - x.mean(axis=tuple(axes), keepdims=True) if centered else x
     variance = (d * d).mean(axis=tuple(axes), keepdims=True)
     deviation = np.sqrt(variance + epsilon)
     mean_off = count * EPSILON * np.max(np.abs(x), axis=tuple(axes), keepdims=True)
     variance_off = 2 * np.sqrt(variance) * mean_off + mean_off**2 + count * EPSILON * variance
     off = 2 * mean_off / deviation + np.abs(d / deviation) * (variance_off / (2 * deviation**2) + 4 * EPSILON)
+    return d / deviation, off
+
+
+def _bounds(found: ReferenceResults) -> list[Array]:
+    attrs, epsilon = found.node.attrs, cast_number(found.node.attrs["epsilon"], str(found.operand().dtype))
+    x = found.operand().astype(np.float64)
+    scale, bias = (None if a is None else a.astype(np.float64) for a in found.operands[1:])
+    axes = attrs["axes"] if "axes" in attrs else {"nchw": (2, 3), "nhwc": (1, 2)}[attrs["layout"]]
+    items, off = normalized_off(x, axes, epsilon)
     largest_scale = 1.0 if scale is None else float(np.max(np.abs(scale), initial=0))
     largest_bias = 0.0 if bias is None else float(np.max(np.abs(bias), initial=0))
-    size = np.abs(d / deviation) * largest_scale + largest_bias
+    size = np.abs(items) * largest_scale + largest_bias
     return [off * largest_scale + 2 * EPSILON * size]
 
 

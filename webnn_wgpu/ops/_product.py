@@ -29,7 +29,7 @@ from ._shapes import broadcast, merge_dimensions, strides_of
 
 _OWN_PARAMS = {
     "subgroup": ("lanes", "rows", "quads", "b_texture", "rest", "turned", "spread", "triangle"),
-    "tiled": ("tile", "parted", "rest", "turned"),
+    "tiled": ("tile", "parted", "rest", "turned", "normal"),
     "gemv": ("tile", "ahead", "subgroups"),
     "plain": ("rows",),
 }
@@ -37,6 +37,8 @@ _COMMON_PARAMS = ("batch_rank", "alpha", "c_read", "beta", "expression", "extra_
 _TEMPLATES = {v: KernelTemplate(f"matmul.{v}", (*_OWN_PARAMS[v], *_COMMON_PARAMS)) for v in select.VARIANTS}
 TEMPLATES = (*_TEMPLATES.values(), *PARTIAL_SUMS)
 """The templates of the variants, and that of sums in parts."""
+NORMALIZING = (_TEMPLATES["tiled"],)
+"""The template that may normalize the rows of the left factor."""
 
 FORCED = "forced"
 """Why a forced variant is taken."""
@@ -70,6 +72,18 @@ class Triangle(NamedTuple):
 
     of: str
     diagonal: int
+
+
+class Normal(NamedTuple):
+    """How a product normalizes the rows of its left factor.
+
+    Attributes:
+        of: "layer" to subtract the mean and divide by the deviation around it, or "rms" to divide by that around 0.
+        epsilon: is added to the variance.
+    """
+
+    of: str
+    epsilon: float
 
 
 def product_calls(
@@ -125,6 +139,20 @@ def product_calls(
         block = ColumnRange(first, min(size.N, first + width), size.N)
         calls += _block_calls(low, a, b, size, batch, choice, block, alpha, addend, read, into, triangle, heads)
     return calls
+
+
+def normalized_product_calls(low: Lowering, a: Factor, b: Factor, normal: Normal) -> list[KernelCall]:
+    """Return the kernel calls that multiply the normalized rows of `a` with `b`, by the tiled kernel.
+
+    Factors and result fit a binding each. With "layer", the columns of `b` add up to 0.
+    """
+    size, batch = _size(a, b)
+    candidates = select.with_tiles("tiled", texture=False)
+    choice = low.measured(candidates) or Choice("tiled", "tiles in workgroup memory, of normalized rows")
+    whole = ColumnRange(0, size.N, size.N)
+    return _block_calls(
+        low, a, b, size, batch, choice, whole, 1, None, lambda shape: _read(shape, size), None, None, 0, normal=normal
+    )
 
 
 def _bind_left(kernel: ProductKernel, low: Lowering, a: Factor, size: ProductSize, rows: int, *, in_subgroup: bool) -> None:
@@ -206,13 +234,14 @@ def _block_calls(
     into: Temp | None,
     triangle: Triangle | None,
     heads: int,
+    normal: Normal | None = None,
 ) -> list[KernelCall]:
     """Return the calls that compute a block of columns, in most cases all columns."""
     own, kernel, calls = replace(size, N=block.columns), ProductKernel(), list[KernelCall]()
     M, N, K = own.M, own.N, own.K
     packing = _panel_texture(low, b, own, choice) if choice.variant == "subgroup" else None
     reason = choice.reason + (", b packed in a texture" if packing else "")
-    parts_at_most = most_parts(low, own, [f.size_bytes for f in (a, b)]) if block.whole else 1
+    parts_at_most = most_parts(low, own, [f.size_bytes for f in (a, b)]) if block.whole and normal is None else 1
     turned_b = b.transposed and _reads_stored(low, choice, b, own, "b")
     turned = "a" * a.transposed + "b" * turned_b
     tile, parts = _tile(
@@ -226,6 +255,7 @@ def _block_calls(
         texture=packing is not None,
         width=size.N,
         most=parts_at_most,
+        normal=normal,
     )
     in_subgroup = choice.variant == "subgroup"
     _bind_left(kernel, low, a, own, tile[0], in_subgroup=in_subgroup)
@@ -270,7 +300,17 @@ def _block_calls(
         kernel.uniform("alpha", alpha, "f32")
     # Lanes store what they have of two neighboring quads. Parts of larger operands may be bound in other words.
     octets = kernel.bindings[1].words == 4 and not turned_b and operands_fit(low, [f.size_bytes for f in (a, b)])
-    finish(kernel, low, quads, read, addend, row=size.N, scaled=alpha != 1, into=into, octets=octets)
+    finish(
+        kernel,
+        low,
+        quads,
+        read,
+        addend,
+        row=size.N,
+        scaled=alpha != 1 or normal is not None,
+        into=into,
+        octets=octets,
+    )
     work = None if turned or spread else _work(kernel, own, block.width, tile[0], steps, low.caps)
     call = kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps), reason, work)
     if packing is None or choice.tile:
@@ -313,6 +353,7 @@ def _tile(
     texture: bool,
     width: int,
     most: int,
+    normal: Normal | None,
 ) -> tuple[tuple[int, int], PartialSums | None]:
     """Declare the parameters of a variant, and return the rows and columns of its tiles with the parts of its sums.
 
@@ -327,6 +368,7 @@ def _tile(
         texture: whether the right factor is in a texture.
         width: columns of the result, of which the product may be a block.
         most: how many parts there may be.
+        normal: how the kernel normalizes the rows of the left factor, if it does.
     """
     a, b = factors
     if choice.variant == "subgroup":
@@ -341,10 +383,15 @@ def _tile(
         return (rows, int(lanes * quads * QUAD)), None
     if choice.variant == "tiled":
         rows = most_rows(lambda rows: _rows_fit(low, a, replace(size, N=width), rows))
-        tile, count = low.target.costs.products.tile_and_parts(choice, size, most_rows=rows, most_parts=most)
+        tile, count = low.target.costs.products.tile_and_parts(
+            choice, size, most_rows=rows, most_parts=most, normalized=normal is not None
+        )
         parts = PartialSums.of(size, tile, count)
         rest = tile.rest(size.K, whole=size.K % QUAD == 0 and not turned)
         kernel.params |= {"tile": tile, "parted": parts is not None, "rest": rest, "turned": turned}
+        kernel.params["normal"] = normal.of if normal else ""
+        if normal:
+            kernel.uniform("epsilon", normal.epsilon, "f32")
         return (tile.rows, tile.columns), parts
     if choice.variant == "gemv":
         most = next(rows for rows in (MOST_ROWS, 4, 2, 1) if rows == 1 or _rows_fit(low, a, replace(size, N=width), rows))

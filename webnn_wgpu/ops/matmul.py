@@ -55,7 +55,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     return product_calls(low, Factor.of(low, 0), Factor.of(low, 1))
 
 
-def _several_matrices(graph: Graph, node: Node) -> bool:
+def several_matrices(graph: Graph, node: Node) -> bool:
     """Return whether each matrix of the result is one of the kernel's: with one right factor their rows are taken as one's."""
     return math.prod(graph.type(node.operands[1]).shape[:-2]) > 1
 
@@ -81,7 +81,7 @@ MATMUL = OpDef(
     spec="#api-mlgraphbuilder-matmul",
     family=Family.PRODUCT,
     without=("elementwise", "movement", "layout"),
-    epilogue=TakesEpilogue(vectors=_several_matrices, several=True),
+    epilogue=TakesEpilogue(vectors=several_matrices, several=True),
     precision=Precision(weights=(1,)),
     cost=Cost(product_operations),
     bounds=sums(_terms),
@@ -149,7 +149,7 @@ def reads_heads(type_: TensorType) -> bool:
 
 
 def _takes_vectors(graph: Graph, node: Node) -> bool:
-    return not node.attrs["heads"] and _several_matrices(graph, node)
+    return not node.attrs["heads"] and several_matrices(graph, node)
 
 
 def _terms_transposed(attrs: Attrs, operands: Sequence[Array | None]) -> int:

@@ -24,6 +24,7 @@ from .layout import keep_channels_last
 from .moved_reshapes import move_reshapes
 from .movement import merge_movement
 from .narrow_weights import keep_weights_narrow
+from .normalized_products import normalize_in_products
 from .products import merge_products
 from .residuals import add_to_gradients
 from .results import merge_results
@@ -234,6 +235,13 @@ PASSES = (
         name="merge_movement",
         run=merge_movement,
         reason="one movement replaces consecutive ones, and dimensions of size 1 need none",
+    ),
+    Pass(
+        name="normalize_in_products",
+        run=normalize_in_products,
+        reason="products normalize the rows of their left factor, so that no kernel writes normalized rows for them",
+        exact=False,
+        by_cost=True,
     ),
     Pass(
         name="multiply_integers",
