@@ -132,7 +132,7 @@ def worst(rows: Iterable[Row]) -> dict[str, dict[str, float]]:
 
 
 def variant_of(row: Row) -> str:
-    """Return the name that a kernel's budget goes by: its template, with the variant, the tile and the normalization where it has them."""
+    """Return the name that a budget goes by: the template of a kernel, with its variant, tile and normalization."""
     kernel = row.dispatch.kernel
     template, _, params = kernel.partition("[")
     given = dict(item.split("=", 1) for item in params.rstrip("]").split(", ") if "=" in item)
