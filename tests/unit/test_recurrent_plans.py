@@ -138,6 +138,11 @@ def test_no_dispatch_takes_so_long_that_drivers_end_it() -> None:
     assert choice.reason == "one dispatch would take about 1.5 s, and drivers end long ones"
 
 
+def test_workgroups_run_side_by_side_only_if_one_of_them_could_do_all_in_time() -> None:
+    for steps, expected in ((1000, "cooperative"), (10_000, "steps")):
+        assert choose(GPU, NetworkSizes(D=1, S=steps, B=1, H=256, N=1024)).variant == expected
+
+
 def test_workgroups_take_several_batch_rows_where_one_each_would_read_too_much() -> None:
     recurrent = Target.of(Caps(adapter_type="DiscreteGPU")).costs.recurrent
     assert [recurrent.sequence_rows(1, rows) for rows in (1, 35, 36, 64, 100)] == [1, 1, 2, 2, 4]

@@ -45,6 +45,9 @@ _COOPERATIVE_STEP_NS = 2500.0
 Estimated, and not measured: that way takes some 0.7 us on large GPUs, and a step of the `sequence` kernel 1.1.
 """
 
+_ALONE_PANEL_NS = 3000.0
+"""Time in which a single workgroup computes a step of its units, besides reading weights: four barriers. Estimated."""
+
 _WORTH_COOPERATION = 0.7
 """The share of the time of other kernels that the `cooperative` kernel may take at most: its estimate is not measured."""
 
@@ -101,12 +104,9 @@ class HardwareRecurrent(RecurrentCosts):
         if in_way.get("sequence"):
             return Choice("steps", in_way["sequence"])
         sequence_ns, steps_ns = self._sequence_step_ns(size), self._steps_step_ns(size)
-        if not in_way.get("cooperative") and self.cooperative_tile(size):
+        if not in_way.get("cooperative") and self._may_cooperate(size):
             cooperative_ns = self._cooperative_step_ns(size)
-            if (
-                cooperative_ns < _WORTH_COOPERATION * min(sequence_ns, steps_ns)
-                and size.steps * cooperative_ns <= _LONGEST_DISPATCH_NS
-            ):
+            if cooperative_ns < _WORTH_COOPERATION * min(sequence_ns, steps_ns):
                 return Choice(
                     "cooperative",
                     f"{size.weights} recurrent weights, about {cooperative_ns / 1000:.1f} us a step in workgroups side by side,"
@@ -133,9 +133,9 @@ class HardwareRecurrent(RecurrentCosts):
         step_ns = self._cooperative_step_ns(size) if own.variant == "cooperative" else self._steps_step_ns(size)
         layers_ns = layers * size.steps * step_ns + (layers - 1) * DEPENDENT_DISPATCH_NS
         stack_us, layers_us = stack_ns / 1000, layers_ns / 1000
-        if not in_way.get("cooperative") and self.cooperative_tile(size):
+        if not in_way.get("cooperative") and self._may_cooperate(size):
             together_ns = waves * self._cooperative_step_ns(size) + copies * DEPENDENT_DISPATCH_NS
-            if together_ns < min(layers_ns, _WORTH_COOPERATION * stack_ns) and together_ns <= _LONGEST_DISPATCH_NS:
+            if together_ns < min(layers_ns, _WORTH_COOPERATION * stack_ns):
                 estimates = (
                     f"about {together_ns / 1000:.0f} us in workgroups side by side, {layers_us:.0f} us one after the other"
                 )
@@ -171,6 +171,17 @@ class HardwareRecurrent(RecurrentCosts):
         rounds = -(-workgroups // self.rates.cores)
         reading_ns = max(rounds / CORE_BYTES_PER_NS, workgroups / self.rates.bytes_per_ns) * streamed_bytes
         return rounds * _SEQUENCE_STEP_NS + reading_ns
+
+    def _may_cooperate(self, size: RecurrentSize) -> bool:
+        """Return whether a tile fits, and no dispatch takes too long, even where a single workgroup computes everything."""
+        tile = self.cooperative_tile(size)
+        if tile is None:
+            return False
+        # It computes the panels of all layers one after the other, and reads their weights in every step.
+        panels = size.layers * -(-size.hidden // tile.units)
+        read_bytes = (2 * size.layers - 1) * size.weight_bytes
+        alone_ns = panels * _ALONE_PANEL_NS + read_bytes / CORE_BYTES_PER_NS
+        return size.steps * max(alone_ns, _COOPERATIVE_STEP_NS) <= _LONGEST_DISPATCH_NS
 
     def _cooperative_step_ns(self, size: RecurrentSize) -> float:
         """Return the time of a step of the `cooperative` kernel, with a step's share of the dispatches besides."""
