@@ -5,6 +5,7 @@ Kernels as hardware GPUs get them compute what the reference does, with subgroup
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.kernels.operators import Call, calls, indices
+from tests.ops.recurrent import SIDE_BY_SIDE
 from tests.support import op_graph
 from tests.targets import SOFTWARE
 from tests.unit.normalized_rows import Rows, planned
@@ -204,7 +206,7 @@ def test_rows_in_parts_are_normalized_as_in_the_reference(stored: bool, subgroup
 
 
 def test_every_template_is_interpreted() -> None:
-    kinds = SOFTWARE, hardware(32)
+    kinds = SOFTWARE, hardware(32), replace(hardware(32), **SIDE_BY_SIDE)
     every = [*cases(), (PARTS, "")]
     plans = [plan for call, variant in every for caps in kinds if (plan := plan_of(caps, call, variant)) is not None]
     plans.append(planned(NORMALIZED.both, Target.of(hardware(32))))

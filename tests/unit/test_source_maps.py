@@ -13,6 +13,7 @@ from tests.kernels.operators import Call, calls
 from tests.rotation import part_of
 from tests.shaders import changed_shaders
 from tests.support import Sketch, op_graph
+from tests.unit.normalized_rows import GPU, Rows, planned
 from tests.unit.plans import caps_of
 from webnn_wgpu.core.errors import WebNNError
 from webnn_wgpu.costs import Target
@@ -80,6 +81,7 @@ def every_kernel() -> Iterator[KernelSpec]:
                 except WebNNError:  # a variant that the device or the call cannot have
                     continue
                 yield from (dispatch.spec for dispatch in plan.dispatches)
+    yield from (dispatch.spec for dispatch in planned(Rows((16, 36), 2048).both, GPU).dispatches)
 
 
 @pytest.mark.slow
