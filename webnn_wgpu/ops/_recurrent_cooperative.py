@@ -23,11 +23,11 @@ _MOST_EXCHANGED_BYTES = 16 << 20
 _PATIENCE = 1 << 15
 """How often an invocation asks for numbers that are not there, over all steps, besides `_STEP_PATIENCE` for each step.
 
-Asking takes about a microsecond, so a dispatch whose workgroups do not run side by side ends after some 30 ms.
+By estimate asking takes a microsecond, so a dispatch whose workgroups do not run side by side ends after 30 ms.
 """
 
 _STEP_PATIENCE = 64
-"""How often an invocation may ask in each time step. Workgroups that run side by side answer after a few times."""
+"""How often an invocation may ask in each time step. Workgroups that run side by side should answer after a few times."""
 
 _STACK_BUFFERS = 9
 """Buffers of the kernel for a stack: projection, weights, vectors, two states before and after, sequence, exchange."""
