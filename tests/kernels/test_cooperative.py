@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tests.ops.test_recurrent_stack as stacks
+import tests.unit.test_narrow_weights as narrow
 from tests.kernels.test_interpreted import interpreted
 from tests.ops.recurrent import SIDE_BY_SIDE, Sizes, attributes, operands
 from tests.support import op_graph, open_profile
@@ -19,6 +20,7 @@ from tests.unit.plans import check_plan
 from webnn_wgpu.costs import Choice, Target
 from webnn_wgpu.costs.hardware_recurrent import HardwareRecurrent
 from webnn_wgpu.ops import _recurrent_cooperative
+from webnn_wgpu.passes.narrow_weights import keep_weights_narrow
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime.program import Program
@@ -100,6 +102,16 @@ def test_results_do_not_depend_on_whether_workgroups_run_side_by_side(
     assert [d.spec.param("mode") for d in plan.dispatches[-3:]] == ["clear", "all", "alone"]
     for found in run_twice(device, plan, feeds):
         assert_close(found, graph, feeds)
+
+
+@pytest.mark.parametrize("hidden", [36, 37])
+@pytest.mark.parametrize("op", ["gru", "lstm"])
+def test_weights_of_float16_are_read_as_they_are(device: Device, op: str, hidden: int) -> None:
+    sketch, graph = narrow.network(op, hidden, narrow.Held("float16", unit=2.0**-11))
+    plan = plan_of(keep_weights_narrow(graph), device.caps)
+    assert {d.spec.bindings[1].element for d in plan.dispatches if len(d.spec.bindings) > 1} == {"float16"}
+    for found in run_twice(device, plan, sketch.feeds):
+        assert_close(found, graph, sketch.feeds)
 
 
 @pytest.mark.parametrize("name", ["lstm", "stack of lstm"])

@@ -77,7 +77,7 @@ def test_bindings_fit_whatever_is_absent(name: str) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_small_networks_are_one_dispatch_on_hardware(device: str) -> None:
+def test_networks_of_128_units_have_few_dispatches_on_hardware(device: str) -> None:
     plan = planned(device, "lstm", Sizes(steps=100, hidden=128))
     found = templates(plan)
     if device == "lavapipe":

@@ -337,7 +337,7 @@ def costs_of(caps: Caps) -> Costs:
             # for each of 512 invocations.
             sequence_invocations=min(512, caps.limit("max-compute-invocations-per-workgroup")),
             sequence_registers=64,
-            # FXC, a compiler of D3D12, refuses barriers behind a number that was in workgroup memory. Metal is not known.
+            # FXC, a compiler of D3D12, may refuse barriers behind a branch on workgroup memory. Metal was not tried.
             side_by_side=architecture.runs_side_by_side and caps.backend == "Vulkan",
             most_local_bytes=caps.limit("max-compute-workgroup-storage-size"),
         ),

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..core.data_types import cast_number
-from ..ir.graph import Array, Attrs, Graph, Node
+from ..ir.graph import Array, Attrs, Node
 from ..ir.types import TensorType
 from ..kernels.expression import formula
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
@@ -28,9 +28,9 @@ ROW_NORMALIZATIONS = MappingProxyType({"layerNormalization": True, "x.rms_normal
 """The operators whose scale and bias belong to the items of a row, and whether they subtract the mean."""
 
 
-def normalizes_last(node: Node, graph: Graph) -> bool:
-    """Return whether a node normalizes along the last dimension of its operand alone."""
-    return node.op in ROW_NORMALIZATIONS and tuple(node.attrs["axes"]) == (len(graph.type(node.outputs[0]).shape) - 1,)
+def normalizes_last(node: Node, rank: int) -> bool:
+    """Return whether a node normalizes along the last dimension of its operand alone, which has so many dimensions."""
+    return node.op in ROW_NORMALIZATIONS and tuple(node.attrs["axes"]) == (rank - 1,)
 
 
 def require_shape(call: OpCall, index: int, name: str, shape: Sequence[int], rule: str) -> None:

@@ -45,7 +45,9 @@ def fuse_normalizations(graph: Graph, target: Target) -> Graph:
 def _follows(graph: Graph, node: Node, reader: Node, known: set[int]) -> bool:
     """Return whether a reader normalizes the rows of a node's result, and its other operands exist before the node."""
     first, *others = reader.operands
-    return first == node.outputs[0] and known.issuperset(others) and len(node.outputs) == 1 and normalizes_last(reader, graph)
+    if first != node.outputs[0] or len(node.outputs) > 1 or not known.issuperset(others):
+        return False
+    return normalizes_last(reader, graph.type(first).rank)
 
 
 def _joined(graph: Graph, node: Node, normalization: Node, target: Target, *, alone: bool) -> Node | None:

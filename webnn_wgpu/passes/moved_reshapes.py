@@ -10,7 +10,7 @@ import math
 from ..costs import Target
 from ..ir.graph import Graph, Node
 from ..ops import OPS
-from ..ops._normalization import ROW_NORMALIZATIONS
+from ..ops._normalization import ROW_NORMALIZATIONS, normalizes_last
 from ..ops.views import RESHAPE
 from .rewriting import Rewriter, merged, rewrite
 
@@ -49,11 +49,11 @@ def _elementwise_before(r: Rewriter, node: Node) -> bool:
 
 def _normalized_before(r: Rewriter, node: Node) -> bool:
     view = r.made(node.inputs[0], RESHAPE.name)
-    if node.op not in ROW_NORMALIZATIONS or view is None or not _is_movable(r, view) or not _common_dims(r, view):
+    if view is None or not _is_movable(r, view) or not _common_dims(r, view):
+        return False
+    if not normalizes_last(node, len(r.shape(node.outputs[0]))):
         return False
     shape = r.shape(view.operands[0])
-    if tuple(node.attrs["axes"]) != (len(r.shape(node.outputs[0])) - 1,):
-        return False
     inputs = (view.operands[0], *node.inputs[1:])
     return _replace(r, node, view, r.add(node.op, inputs, merged(node, axes=(len(shape) - 1,)), (view, node)))
 

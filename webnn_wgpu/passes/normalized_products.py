@@ -14,7 +14,7 @@ from ..core.caps import Caps
 from ..core.mapped import release_pages
 from ..costs import ProductSize, Target
 from ..ir.graph import Array, Graph, Node
-from ..ops import layer_normalization, rms_normalization
+from ..ops._normalization import ROW_NORMALIZATIONS, normalizes_last
 from ..ops._quads import fits_binding
 from ..ops.elementwise import ADD
 from ..ops.gemm import GEMM
@@ -23,8 +23,6 @@ from ..ops.normalized_product import LONGEST, NORMALIZED_MATMUL
 from ..ops.views import RESHAPE
 from .narrow_weights import byte_zero_point, holds_halves
 from .rewriting import Rewriter, given, rewrite
-
-_LAYER, _RMS = (op.name for module in (layer_normalization, rms_normalization) for op in module.OPS)
 
 _BLOCK = 1 << 20
 """The number of weights that are computed at a time in float64."""
@@ -70,8 +68,8 @@ def _normalize(gone: set[int], target: Target, r: Rewriter, node: Node) -> bool:
     """Replace all products of normalized rows at the first of them. `gone` gets their nodes."""
     if node.id in gone:
         return True
-    made = None if node.op == ADD.name else _source(r, node.operands[0], _LAYER, _RMS)
-    if made is None or tuple(made.attrs["axes"]) != (len(r.shape(made.outputs[0])) - 1,):
+    made = None if node.op == ADD.name else _source(r, node.operands[0], *ROW_NORMALIZATIONS)
+    if made is None or not normalizes_last(made, len(r.shape(made.outputs[0]))):
         return False
     parameters = [None if value is None else r.constants.get(value) for value in made.inputs[1:]]
     constant = all((array is None) == (value is None) for array, value in zip(parameters, made.inputs[1:], strict=True))
@@ -81,7 +79,7 @@ def _normalize(gone: set[int], target: Target, r: Rewriter, node: Node) -> bool:
     if not products or not _pays(r, products, target):
         return False
     scale, bias = (*parameters, None)[:2]
-    folded = [_folded(r, product, scale, bias, centered=made.op == _LAYER) for product in products]
+    folded = [_folded(r, product, scale, bias, centered=ROW_NORMALIZATIONS[made.op]) for product in products]
     if not all(np.isfinite(array).all() for arrays in folded for array in arrays if array is not None):
         return False
     for product, (weights, addend) in zip(products, folded, strict=True):
@@ -196,7 +194,7 @@ def _add(r: Rewriter, made: Node, product: _Product, weights: Array, addend: Arr
     """Add the product of the rows that a normalization reads, and the sum with an addend."""
     sources = (made, *product.views, product.node)
     rows = r.reshaped(made.operands[0], r.shape(product.rows), sources)
-    attrs = {"epsilon": made.attrs["epsilon"], "centered": made.op == _LAYER}
+    attrs = {"epsilon": made.attrs["epsilon"], "centered": ROW_NORMALIZATIONS[made.op]}
     operands = rows, r.constant(weights, product.weights)
     if addend is None:
         r.add(NORMALIZED_MATMUL.name, operands, attrs, sources, product.result)
