@@ -47,6 +47,7 @@ MODULES = (
     "planner",
     "plans_of_devices",
     "products",
+    "projected_products",
     "rewrites",
     "rotary_patterns",
     "stacks",

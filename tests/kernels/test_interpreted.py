@@ -14,9 +14,10 @@ import pytest
 
 from tests.kernels.operators import Call, calls, indices
 from tests.ops.recurrent import SIDE_BY_SIDE
-from tests.support import op_graph
+from tests.support import Sketch, op_graph
 from tests.targets import SOFTWARE
 from tests.unit.normalized_rows import Rows, planned
+from tests.unit.projections import block
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.costs import Target
@@ -203,6 +204,18 @@ def test_rows_in_parts_are_normalized_as_in_the_reference(stored: bool, subgroup
     wanted = interpret(graph, feeds)
     for name, array in interpreted(planned(graph, Target.of(hardware(32))), feeds, subgroup_size).items():
         np.testing.assert_allclose(array, wanted[name], rtol=0, atol=2e-5 * float(np.abs(wanted[name]).max()))
+
+
+@pytest.mark.repeats
+@pytest.mark.parametrize("subgroup_size", [8, 16, 32, 64])
+def test_projections_are_added_as_in_the_reference(subgroup_size: int) -> None:
+    s = Sketch()
+    graph = s.graph(block(s))
+    plan = planned(graph, Target.of(hardware(32)))
+    assert plan.dispatches[0].spec.param("projection")
+    wanted = interpret(graph, s.feeds)["0"]
+    found = interpreted(plan, s.feeds, subgroup_size)["0"]
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-5 * float(np.abs(wanted).max()))
 
 
 def test_every_template_is_interpreted() -> None:

@@ -24,7 +24,7 @@ from webnn_wgpu.reference.interpreter import evaluate
 if TYPE_CHECKING:
     from webnn_wgpu.ir.graph import Array
 
-SPLIT: dict[str, Any] = {"shape": (32, 36), "K": 2048}
+SPLIT: dict[str, Any] = {"shape": (32, 36), "K": 4096}
 """A product so narrow that workgroups divide its sums on all GPUs."""
 
 

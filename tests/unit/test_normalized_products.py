@@ -104,7 +104,7 @@ def test_all_readers_normalize_the_rows() -> None:
 def graph_of(case: str) -> Graph:
     """Return a graph whose normalization stays as it is."""
     s = Sketch()
-    shape = {"few rows": (1, 4, 64), "sums in parts": (1, 16, 2048)}.get(case, (1, 200, 64))
+    shape = {"few rows": (1, 4, 64), "sums in parts": (1, 16, 4096)}.get(case, (1, 200, 64))
     K, columns = shape[-1], 768 if case == "sums in parts" else 96
     weights, outputs = normal(K, columns, seed=3), list[int]()
     match case:

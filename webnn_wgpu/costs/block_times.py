@@ -69,6 +69,9 @@ _NORMALIZED_REGISTERS = 3
 _COMBINE_CYCLES = 10_000
 """The dispatch that adds up the parts of sums."""
 
+_HOST_CYCLES = 3600
+"""The time of the host to record and submit a dispatch more: 2 us."""
+
 _PART_BYTES = 8
 """Bytes of a part of a result, which is stored and read again."""
 
@@ -153,7 +156,7 @@ class BlockTimes:
     def adding(self, parts: int, size: ProductSize) -> float:
         """Return the clock cycles of the dispatch that adds up the parts of all sums of a product."""
         moved_bytes = _PART_BYTES * parts * size.matrices * size.M * size.N
-        return _COMBINE_CYCLES + moved_bytes / (self.shared_rate_bytes * self.cores)
+        return _COMBINE_CYCLES + _HOST_CYCLES + moved_bytes / (self.shared_rate_bytes * self.cores)
 
     def normalizing(self, rows: int, length: int) -> float:
         """Return the clock cycles of a dispatch that normalizes so many rows: it reads and writes each number once."""

@@ -17,14 +17,13 @@ if TYPE_CHECKING:
     from .sizes import ProductSize
 
 _WORTH_PARTS = 0.9
-"""The share of a product's time that sums in parts must take at most.
-
-Parts take memory, and the dispatch that adds them up also takes time of the host. The estimates contain neither, and are off by
-some percent.
-"""
+"""The share of a product's time that sums in parts must take at most. Estimates are off by some percent."""
 
 _WORTH_FILLING = 0.95
 """The same if the workgroups of whole sums do not fill the GPU. Its cores then wait for memory more than estimates contain."""
+
+_WORTH_SAVED = 0.98
+"""The same if the product adds a projection, which saves the dispatch that the parts take."""
 
 _FILLING_INVOCATIONS = 128
 """Invocations of each core that fill a GPU: four subgroups of 32, two for each SIMD of AMD's, or one for each of NVIDIA's."""
@@ -115,6 +114,7 @@ class ProductCosts(ABC):
         most_parts: int,
         patch_reads: int = 0,
         normalized: bool = False,
+        projected: bool = False,
     ) -> tuple[BlockTile, int]:
         """Return the tile of the tiled kernel's workgroups, and the parts of the sums that workgroups of their own compute.
 
@@ -125,6 +125,7 @@ class ProductCosts(ABC):
             most_parts: parts that the sums may be divided into.
             patch_reads: the number of reads of a quad of the left factor, if that is the patches of an image. Otherwise 0.
             normalized: whether the kernel normalizes the rows of the left factor.
+            projected: whether the product adds a projection. That saves a dispatch, which parts may take.
         """
         tiles = [block_tile(choice.tile)] if choice.tile else self._tiles(most_rows)
 
@@ -138,7 +139,7 @@ class ProductCosts(ABC):
         whole = min(((tile, 1) for tile in tiles), key=cycles)
         candidates = [(tile, parts) for tile in tiles for parts in counts if size.K >= parts * 4 * tile.depth]
         parted = min(candidates, key=cycles, default=whole)
-        worth = _WORTH_PARTS if self._fills(whole[0], size) else _WORTH_FILLING
+        worth = _WORTH_SAVED if projected else _WORTH_PARTS if self._fills(whole[0], size) else _WORTH_FILLING
         return parted if cycles(parted) < worth * cycles(whole) else whole
 
     def _fills(self, tile: BlockTile, size: ProductSize) -> bool:
@@ -182,6 +183,26 @@ class ProductCosts(ABC):
             return False
         more = sum(cycles(size, normalized=True)[0] for size in sizes) - sum(taken for taken, _ in apart)
         return more < self.blocks.normalizing(sizes[0].M, sizes[0].K)
+
+    def projects(self, last: ProductSize, projection: ProductSize) -> bool:
+        """Return whether one product with the sums of two takes less time than both, of which one adds the other's results.
+
+        The tiled kernel computes it.
+
+        Args:
+            last: the sizes of one of them.
+            projection: those of the other, which differ in the length of the sums.
+        """
+        if not self.divides_sums or last.M <= self.gemv_rows:
+            return False
+
+        def cycles(size: ProductSize, *, projected: bool = False) -> float:
+            tile, parts = self.tile_and_parts(
+                Choice("tiled", ""), size, most_rows=UNLIMITED, most_parts=UNLIMITED, projected=projected
+            )
+            return self.blocks.cycles(tile, parts, size)
+
+        return cycles(replace(last, K=last.K + projection.K), projected=True) < cycles(last) + cycles(projection)
 
     def row_tile(
         self,

@@ -12,7 +12,7 @@ from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
 from ..costs import Choice, ProductSize
 from ..costs.few_rows import MOST_ROWS
-from ..costs.tiles import BLOCK_TILES
+from ..costs.tiles import BLOCK_TILES, BlockTile
 from ..kernels import select
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.packing import Chain, Columns, PanelTexture
@@ -29,7 +29,7 @@ from ._shapes import broadcast, merge_dimensions, strides_of
 
 _OWN_PARAMS = {
     "subgroup": ("lanes", "rows", "quads", "b_texture", "rest", "turned", "spread", "triangle"),
-    "tiled": ("tile", "parted", "rest", "turned", "normal"),
+    "tiled": ("tile", "parted", "rest", "turned", "normal", "projection", "strided"),
     "gemv": ("tile", "ahead", "subgroups"),
     "plain": ("rows",),
 }
@@ -39,6 +39,8 @@ TEMPLATES = (*_TEMPLATES.values(), *PARTIAL_SUMS)
 """The templates of the variants, and that of sums in parts."""
 NORMALIZING = (_TEMPLATES["tiled"],)
 """The template that may normalize the rows of the left factor."""
+PROJECTING = (_TEMPLATES["tiled"], *PARTIAL_SUMS)
+"""The templates of products that add a projection."""
 
 FORCED = "forced"
 """Why a forced variant is taken."""
@@ -84,6 +86,37 @@ class Normal(NamedTuple):
 
     of: str
     epsilon: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Projection:
+    """An image whose channels come behind those of the left factor. A row of the product has a pixel of it.
+
+    Attributes:
+        value: the image, [images, height, width, channels].
+        channels: its channels, a multiple of 4.
+        input: its height and width.
+        output: those of the left factor.
+        strides: the distance of the pixels that are read, down and to the right.
+    """
+
+    value: int
+    channels: int
+    input: tuple[int, int]
+    output: tuple[int, int]
+    strides: tuple[int, int]
+
+    def declare(self, kernel: ProductKernel, size: ProductSize, tile: BlockTile, rest: str) -> None:
+        """Declare how the kernel finds the steps of a sum: those of the left factor come first."""
+        steps = size.K - self.channels
+        strided = self.strides != (1, 1)
+        kernel.params["projection"] = "slices" if not rest and steps % tile.depth == 0 else "quads"
+        kernel.params["strided"] = strided
+        kernel.uniforms(own_steps=steps, image_steps=self.channels)
+        if strided:
+            kernel.uniforms(pixels=math.prod(self.output), out_width=self.output[1])
+            kernel.uniforms(in_height=self.input[0], in_width=self.input[1])
+            kernel.uniforms(stride_y=self.strides[0], stride_x=self.strides[1])
 
 
 def product_calls(
@@ -151,7 +184,24 @@ def normalized_product_calls(low: Lowering, a: Factor, b: Factor, normal: Normal
     choice = low.measured(candidates) or Choice("tiled", "tiles in workgroup memory, of normalized rows")
     whole = ColumnRange(0, size.N, size.N)
     return _block_calls(
-        low, a, b, size, batch, choice, whole, 1, None, lambda shape: _read(shape, size), None, None, 0, normal=normal
+        low, a, b, size, batch, choice, whole, 1, None, lambda shape: _read(shape, size), None, None, 0, left=normal
+    )
+
+
+def projected_product_calls(low: Lowering, projection: Projection) -> list[KernelCall]:
+    """Return the kernel calls that multiply rows and pixels of an image with a matrix, by the tiled kernel.
+
+    The node has the rows, the image and the matrix as operands. They and the result fit a binding each.
+    """
+    b = Factor.of(low, 2)
+    # The rows as the kernel has them: with the channels of the projection.
+    a = Factor(low.value(0), low.input().data_type, (math.prod(low.input().shape[:-1]), b.rows))
+    size, batch = _size(a, b)
+    candidates = select.with_tiles("tiled", texture=False)
+    choice = low.measured(candidates) or Choice("tiled", "tiles in workgroup memory, of rows and a projection")
+    whole = ColumnRange(0, size.N, size.N)
+    return _block_calls(
+        low, a, b, size, batch, choice, whole, 1, None, lambda shape: _read(shape, size), None, None, 0, left=projection
     )
 
 
@@ -162,6 +212,35 @@ def _bind_left(kernel: ProductKernel, low: Lowering, a: Factor, size: ProductSiz
     # Where its rows and those of a tile are whole pairs of quads, each lane reads two of them at once.
     pairs = in_subgroup and a.transposed and size.K % QUAD == 0 and all(n % OCTET == 0 for n in (size.M, rows))
     kernel.bind(factor_buffer(low, "a", a.data_type, in_subgroup=in_subgroup, quad=quad, pairs=pairs), a.value)
+
+
+def _bind_right(
+    kernel: ProductKernel,
+    low: Lowering,
+    b: Factor,
+    size: ProductSize,
+    block: ColumnRange,
+    packing: PanelTexture | None,
+    calls: list[KernelCall],
+    *,
+    turned: bool,
+    in_subgroup: bool,
+) -> None:
+    """Bind a block of columns of the right factor, in a texture or a buffer. `turned` says whether it stays transposed."""
+    N, K = size.N, size.K
+    if packing:
+        whole = replace(packing, transposed=b.transposed)
+        part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
+        binding = Binding(name="b", access="texture", element=texel_element(b.data_type))
+        kernel.bind_weights(binding, packed(low, b, whole if block.whole else part), b.zero_point)
+        return
+    copied = row_major(low, b, "b", calls) if block.whole and b.transposed and not turned else b.value
+    operand = copied if block.whole else columns_of(low, b, block, calls)
+    # Each lane reads two neighboring quads at once if the tile has two for it, and rows have whole pairs of them.
+    pairs = kernel.params.get("quads") == 2 and not turned and N % OCTET == 0
+    quad = (K if turned else N) % QUAD == 0
+    binding = factor_buffer(low, "b", b.data_type, in_subgroup=in_subgroup, quad=quad, pairs=pairs)
+    kernel.bind_weights(binding, operand, b.zero_point)
 
 
 def _declare_spread(kernel: ProductKernel, a: Factor, b: Factor, heads: int) -> tuple[str, ...]:
@@ -234,14 +313,14 @@ def _block_calls(
     into: Temp | None,
     triangle: Triangle | None,
     heads: int,
-    normal: Normal | None = None,
+    left: Normal | Projection | None = None,
 ) -> list[KernelCall]:
-    """Return the calls that compute a block of columns, in most cases all columns."""
+    """Return the calls that compute a block of columns, in most cases all columns. `left` changes rows of the left factor."""
     own, kernel, calls = replace(size, N=block.columns), ProductKernel(), list[KernelCall]()
     M, N, K = own.M, own.N, own.K
     packing = _panel_texture(low, b, own, choice) if choice.variant == "subgroup" else None
     reason = choice.reason + (", b packed in a texture" if packing else "")
-    parts_at_most = most_parts(low, own, [f.size_bytes for f in (a, b)]) if block.whole and normal is None else 1
+    parts_at_most = most_parts(low, own, [f.size_bytes for f in (a, b)]) if block.whole and not isinstance(left, Normal) else 1
     turned_b = b.transposed and _reads_stored(low, choice, b, own, "b")
     turned = "a" * a.transposed + "b" * turned_b
     tile, parts = _tile(
@@ -255,23 +334,13 @@ def _block_calls(
         texture=packing is not None,
         width=size.N,
         most=parts_at_most,
-        normal=normal,
+        left=left,
     )
     in_subgroup = choice.variant == "subgroup"
     _bind_left(kernel, low, a, own, tile[0], in_subgroup=in_subgroup)
-    if packing:
-        whole = replace(packing, transposed=b.transposed)
-        part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
-        binding = Binding(name="b", access="texture", element=texel_element(b.data_type))
-        kernel.bind_weights(binding, packed(low, b, whole if block.whole else part), b.zero_point)
-    else:
-        copied = row_major(low, b, "b", calls) if block.whole and b.transposed and not turned_b else b.value
-        operand = copied if block.whole else columns_of(low, b, block, calls)
-        # Each lane reads two neighboring quads at once if the tile has two for it, and rows have whole pairs of them.
-        pairs = kernel.params.get("quads") == 2 and not turned_b and N % OCTET == 0
-        quad = (K if turned_b else N) % QUAD == 0
-        binding = factor_buffer(low, "b", b.data_type, in_subgroup=in_subgroup, quad=quad, pairs=pairs)
-        kernel.bind_weights(binding, operand, b.zero_point)
+    _bind_right(kernel, low, b, own, block, packing, calls, turned=turned_b, in_subgroup=in_subgroup)
+    if isinstance(left, Projection):
+        kernel.bind(factor_buffer(low, "image", a.data_type, in_subgroup=False, quad=True), left.value)
     tiles = tile_uniforms(replace(own, matrices=own.matrices * (parts.count if parts else 1)), *tile)
     kernel.uniforms(M=M, N=N, K=K, **tiles)
     if packing:
@@ -307,11 +376,13 @@ def _block_calls(
         read,
         addend,
         row=size.N,
-        scaled=alpha != 1 or normal is not None,
+        scaled=alpha != 1 or isinstance(left, Normal),
         into=into,
         octets=octets,
     )
-    work = None if turned or spread else _work(kernel, own, block.width, tile[0], steps, low.caps)
+    work = (
+        None if turned or spread or isinstance(left, Projection) else _work(kernel, own, block.width, tile[0], steps, low.caps)
+    )
     call = kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps), reason, work)
     if packing is None or choice.tile:
         return [*calls, call]
@@ -353,7 +424,7 @@ def _tile(
     texture: bool,
     width: int,
     most: int,
-    normal: Normal | None,
+    left: Normal | Projection | None,
 ) -> tuple[tuple[int, int], PartialSums | None]:
     """Declare the parameters of a variant, and return the rows and columns of its tiles with the parts of its sums.
 
@@ -368,7 +439,7 @@ def _tile(
         texture: whether the right factor is in a texture.
         width: columns of the result, of which the product may be a block.
         most: how many parts there may be.
-        normal: how the kernel normalizes the rows of the left factor, if it does.
+        left: how the kernel changes the rows of the left factor, if it does.
     """
     a, b = factors
     if choice.variant == "subgroup":
@@ -384,14 +455,22 @@ def _tile(
     if choice.variant == "tiled":
         rows = most_rows(lambda rows: _rows_fit(low, a, replace(size, N=width), rows))
         tile, count = low.target.costs.products.tile_and_parts(
-            choice, size, most_rows=rows, most_parts=most, normalized=normal is not None
+            choice,
+            size,
+            most_rows=rows,
+            most_parts=most,
+            normalized=isinstance(left, Normal),
+            projected=isinstance(left, Projection),
         )
         parts = PartialSums.of(size, tile, count)
         rest = tile.rest(size.K, whole=size.K % QUAD == 0 and not turned)
         kernel.params |= {"tile": tile, "parted": parts is not None, "rest": rest, "turned": turned}
-        kernel.params["normal"] = normal.of if normal else ""
-        if normal:
-            kernel.uniform("epsilon", normal.epsilon, "f32")
+        kernel.params |= {"normal": "", "projection": "", "strided": False}
+        if isinstance(left, Normal):
+            kernel.params["normal"] = left.of
+            kernel.uniform("epsilon", left.epsilon, "f32")
+        elif left:
+            left.declare(kernel, size, tile, rest)
         return (tile.rows, tile.columns), parts
     if choice.variant == "gemv":
         most = next(rows for rows in (MOST_ROWS, 4, 2, 1) if rows == 1 or _rows_fit(low, a, replace(size, N=width), rows))

@@ -26,6 +26,7 @@ from .movement import merge_movement
 from .narrow_weights import keep_weights_narrow
 from .normalized_products import normalize_in_products
 from .products import merge_products
+from .projected_products import project_in_products
 from .residuals import add_to_gradients
 from .results import merge_results
 from .rules import Rule
@@ -235,6 +236,13 @@ PASSES = (
         name="merge_movement",
         run=merge_movement,
         reason="one movement replaces consecutive ones, and dimensions of size 1 need none",
+    ),
+    Pass(
+        name="project_in_products",
+        run=project_in_products,
+        reason="the last product of a residual block also computes its projection shortcut, which nothing stores then",
+        exact=False,
+        by_cost=True,
     ),
     Pass(
         name="normalize_in_products",
