@@ -39,6 +39,7 @@ MODULES = (
     "in_place",
     "integer_products",
     "integers",
+    "merged_transposes",
     "moved_reshapes",
     "movement_patterns",
     "near_misses",

@@ -77,6 +77,7 @@ EXTENSIONS = (
     Call("x.normalization_gradient", "rows", [(3, 30), (3, 30), (30,), (3, 30)], {"axes": [1], "products": True}),
     Call("columnSums", "two", [(40, 64), (40, 64)], {"axes": [0]}),
     Call("columnSums", "pairs of quads", [(40, 128), (40, 128), (40, 128)], {"axes": [0]}),
+    Call("transposes", "quads", [(3, 5, 8), (3, 5, 8)], {"permutation": [1, 0, 2]}),
     Call("attentionWeights", "rows", [(3, 5, 40), np.tri(5, 40, 20, dtype=np.uint8)]),
     Call("attentionWeights", "positions", [(3, 5, 40), None], {"diagonal": 20}),
     Call("attentionWeights", "pairs of quads", [(3, 5, 128), None], {"diagonal": 20}),

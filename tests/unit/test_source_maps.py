@@ -50,6 +50,7 @@ def further_calls() -> list[Call]:
         Call("x.normalization_gradient", "rows", [(3, 40), (3, 40), (40,), (3, 40)], {"axes": [1], "products": True}),
         Call("x.quantization_parameters", "parts", [(5, 1000)]),
         Call("columnSums", "two", [(40, 64), (40, 64)], {"axes": [0]}),
+        Call("transposes", "quads", [(3, 5, 8), (3, 5, 8)], {"permutation": [1, 0, 2]}),
         Call("attentionWeights", "rows", [(3, 40), np.ones(40, U8)]),
         Call("weightsGradient", "rows", [(3, 40), (3, 40)]),
         Call("filterGradient", "taps", [(2, 6, 5, 8), (2, 6, 5, 4)], {"kernel": [3, 3], "padding": [1, 1]}),

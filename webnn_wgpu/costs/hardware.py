@@ -51,6 +51,7 @@ _PASSES = PassCosts(
     # Kernels of attention read heads where they are. No other products of heads were found in models.
     reads_heads=False,
     moves_reshapes=True,
+    merges_transposes=True,
 )
 
 # Estimated: more workgroups hide latency. Half of a tile is to be used along each side.

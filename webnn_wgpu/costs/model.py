@@ -43,6 +43,7 @@ class PassCosts:
             fast as others.
         moves_reshapes: whether reshapes that change dimensions of size 1 alone move behind element-wise operators, so that the
             convolution in front computes these.
+        merges_transposes: whether transposes of results of one producer are computed in one kernel.
     """
 
     channels_last_product_ns: float
@@ -57,6 +58,7 @@ class PassCosts:
     reads_transposed: bool
     reads_heads: bool
     moves_reshapes: bool
+    merges_transposes: bool
 
     def channels_last_gain_ns(self, results: int, products: int) -> float:
         """Return the time that a convolution saves if channels come last.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..kernels.element import ELEMENTS, QUAD, STORAGE_ALIGNMENT_BYTES, WORD_BYTES, bits_of
 from ..kernels.spec import Binding, Grid, Interval, KernelCall, KernelTemplate, UniformType, Work, grid_1d
@@ -18,8 +18,30 @@ if TYPE_CHECKING:
 
     from ..costs import Target
     from ..ir.types import TensorType
+    from ._def import Lowering
 
 STRIDED = KernelTemplate("strided", ("rank", "read"))
+
+
+class Place(NamedTuple):
+    """The memory of an operand: the value that holds it, its first element there, and its strides."""
+
+    value: int
+    start: int
+    strides: tuple[int, ...]
+
+
+def place_of(low: Lowering, index: int = 0) -> Place:
+    """Return the memory of an operand, which may be a part of a larger value."""
+    value, shape = low.value(index), low.input(index).shape
+    part = low.parts.get(value)
+    return Place(part.value, part.start, strides_of((*shape[:-1], part.row))) if part else Place(value, 0, strides_of(shape))
+
+
+def copies_quads(base: int, dims: Sequence[int], strides: Sequence[int]) -> bool:
+    """Return whether each quad of index space `dims` is a whole, aligned quad of the operand."""
+    aligned = all(n % QUAD == 0 for n in (base, dims[-1], *strides[:-1]))
+    return aligned and strides[-1] == 1
 
 
 def strided_call(
@@ -41,14 +63,12 @@ def strided_call(
     launch, grid = quad_launch(num_elements, target)
     fields: list[tuple[str, UniformType, int]] = list(launch)
     fields.append(("input_base", "u32", base))
-    aligned = base % QUAD == 0
-    if len(space) == 1 and (own[0] == 1 or num_elements == 1) and aligned:
+    if len(space) == 1 and (own[0] == 1 or num_elements == 1) and base % QUAD == 0:
         read = "same"
     elif space[-1] % QUAD:
         read = "strided"
     else:
-        contiguous = own[-1] == 1 and aligned and all(s % QUAD == 0 for s in own[:-1])
-        read = "quad" if contiguous else "row"
+        read = "quad" if copies_quads(base, space, own) else "row"
         fields.append(("row_quads", "u32", space[-1] // QUAD))
     if read != "same":
         fields.extend((f"dim_{d}", "u32", n) for d, n in enumerate(space))

@@ -17,7 +17,7 @@ from . import _movement_documentation as _documentation
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._shapes import broadcast_strides, strides_of, unidirectional
-from ._strided_copy import STRIDED, strided_call
+from ._strided_copy import STRIDED, place_of, strided_call
 from .gradients import movement as movement_gradients
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
@@ -33,13 +33,6 @@ if TYPE_CHECKING:
 
 MAX_PARTS = 8192
 """Most parts of a split and most inputs of a concat (specification, "valid tensor count")."""
-
-
-def _place(low: Lowering) -> tuple[int, int, tuple[int, ...]]:
-    """Return the memory of the input: the value that holds it, its first element there, and its strides."""
-    value, shape = low.value(0), low.input().shape
-    part = low.parts.get(value)
-    return (part.value, part.start, strides_of((*shape[:-1], part.row))) if part else (value, 0, strides_of(shape))
 
 
 def _lower(low: Lowering, base: int, dims: Sequence[int], strides: Sequence[int], reason: str) -> list[KernelCall]:
@@ -73,7 +66,7 @@ def _infer_transpose(call: OpCall) -> tuple[TensorType, ...]:
 
 def _lower_transpose(low: Lowering) -> list[KernelCall]:
     order: tuple[int, ...] = low.attrs["permutation"]
-    value, start, strides = _place(low)
+    value, start, strides = place_of(low)
     steps, reason = [strides[d] for d in order], f"permutation {list(order)}"
     output = low.output()
     return [strided_call(value, output.data_type, start, output.shape, steps, low.node.outputs[0], low.target, reason)]
@@ -122,7 +115,7 @@ def _slice_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[Te
 
 
 def _lower_slice(low: Lowering) -> list[KernelCall]:
-    value, start, own = _place(low)
+    value, start, own = place_of(low)
     base = start + sum(b * s for b, s in zip(low.attrs["starts"], own, strict=True))
     steps = [s * k for s, k in zip(own, low.attrs["strides"], strict=True)]
     output = low.output()
@@ -181,7 +174,7 @@ def _split_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[Te
 
 def _lower_split(low: Lowering) -> list[KernelCall]:
     x, axis = low.input(), int(low.attrs["axis"])
-    value, first, own = _place(low)
+    value, first, own = place_of(low)
     calls: list[KernelCall] = []
     start = 0
     parts: tuple[int, ...] = low.attrs["splits"]

@@ -75,7 +75,7 @@ class Heads:
         for source in reversed(self.sources):
             # They may have been cut off already, and not been moved before.
             view = view_of(r, source)
-            if view.same(wanted) and all(_cuts(node) for node in view.nodes):
+            if view.same(wanted) and all(selects_range(node) for node in view.nodes):
                 return r.reshaped(source, (*outer, self.count * self.size), nodes)
         whole = self.view.value
         if rows.step == self.size:
@@ -151,7 +151,7 @@ def _rows(r: Rewriter, view: View, shape: tuple[int, int, int, int]) -> HeadRows
     return HeadRows(columns, view.offset, step, length_first) if fits else None
 
 
-def _cuts(node: Node) -> bool:
+def selects_range(node: Node) -> bool:
     """Return whether a movement selects a contiguous range of elements, or moves none of them."""
     op = OPS[node.op]
     return op.view or (op.movement is not None and op.movement.runs is not None)

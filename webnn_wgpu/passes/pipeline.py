@@ -35,6 +35,7 @@ from .stacked_gradients import stack_gradients
 from .stacks import stack_recurrent_layers
 from .sums import merge_sums
 from .transposed_factors import read_transposed_factors
+from .transposes import merge_transposes
 from .widen import widen_float16
 
 
@@ -320,6 +321,12 @@ PASSES = (
         name="merge_sums",
         run=merge_sums,
         reason="one kernel sums up the columns of several tensors, such as the gradients of biases",
+        by_cost=True,
+    ),
+    Pass(
+        name="merge_transposes",
+        run=merge_transposes,
+        reason="one kernel transposes several results of a producer, such as keys and values",
         by_cost=True,
     ),
     Pass(

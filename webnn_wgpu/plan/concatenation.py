@@ -20,9 +20,10 @@ from ..ops._def import Part
 from ..ops.attention_gradient import ATTENTION_GRADIENT
 from ..ops.column_sums import COLUMN_SUMS
 from ..ops.fused import members_of
+from ..ops.transposes import TRANSPOSES
 from ..ops.views import RESHAPE
 
-_WRITING_SEVERAL = (COLUMN_SUMS.name, ATTENTION_GRADIENT.name)
+_WRITING_SEVERAL = (COLUMN_SUMS.name, TRANSPOSES.name, ATTENTION_GRADIENT.name)
 """Operators of several results whose kernels write all of their results and read none."""
 
 
@@ -98,7 +99,8 @@ def _only_read(value: int, makers: Mapping[int, Node], times_read: Mapping[int, 
 def _writes_range(node: Node, output: int, makers: Mapping[int, Node], parts: Mapping[int, Part]) -> bool:
     """Return whether a node may write a result into a range of the output of a concatenation.
 
-    Of operators with several results, only sums and the gradients of attention have kernels that write them and read none.
+    Of operators with several results, only sums, transposes and the gradients of attention have kernels that write them and
+    read none.
     """
     op = OPS[node.op]
     moves = op.movement is not None and (op.movement.parts is not None or op.movement.runs is not None or op.movement.updates)

@@ -135,7 +135,7 @@ class Movement:
             side. () means that the operands' producers cannot write there themselves.
         runs: returns the start of each output in the first operand, in elements, for operators that cut this operand. ()
             means that an output is not one run of elements.
-        reads_parts: whether `lower` reads its first operand from the part that `Lowering.parts` names.
+        reads_parts: whether `lower` reads its operands from the parts that `Lowering.parts` names.
         updates: whether the output is the first operand except for the elements that the other operands overwrite, so that
             it may have the memory of the first operand.
     """
