@@ -14,6 +14,7 @@ import pytest
 
 from tests.kernels.operators import Call, calls, indices
 from tests.ops.recurrent import SIDE_BY_SIDE
+from tests.ops.reduced import REDUCED, Reduced
 from tests.support import Sketch, op_graph
 from tests.targets import SOFTWARE
 from tests.unit.normalized_rows import Rows, planned
@@ -217,6 +218,18 @@ def test_projections_are_added_as_in_the_reference(subgroup_size: int) -> None:
     wanted = interpret(graph, s.feeds)["0"]
     found = interpreted(plan, s.feeds, subgroup_size)["0"]
     np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-5 * float(np.abs(wanted).max()))
+
+
+@pytest.mark.repeats
+@pytest.mark.parametrize("subgroup_size", [8, 32])
+@pytest.mark.parametrize("variant", ["", "plain", "subgroup", "workgroup"])
+@pytest.mark.parametrize("reduced", REDUCED, ids=str)
+def test_operators_behind_reductions_are_as_in_the_reference(reduced: Reduced, variant: str, subgroup_size: int) -> None:
+    graph, feeds = reduced.graph()
+    plan = planned(graph, Target.of(hardware(subgroup_size)), forced={reduced.op: variant} if variant else None)
+    assert plan.dispatches[-1].spec.param("expression") is not None
+    for name, array in interpreted(plan, feeds, subgroup_size).items():
+        assert_alike(array, interpret(graph, feeds)[name], exact=False)
 
 
 def test_every_template_is_interpreted() -> None:

@@ -168,6 +168,15 @@ def test_what_others_read_or_make_is_copied(device: Device) -> None:
     np.testing.assert_allclose(run_graph(device, graph, j.feeds)["0"], interpret(graph, j.feeds)["0"], rtol=1e-6)
 
 
+def test_pools_have_a_memory_of_their_own() -> None:
+    device = open_profile("hardware")
+    j = Joined()
+    pool = j.apply("maxPool2d", [j.image], window_dimensions=(3, 3), padding=(1,) * 4, layout="nhwc")
+    graph = j.joined(j.apply("relu", [pool]), j.convolution(8), j.apply("neg", [j.convolution(16, 3)]))
+    assert copies(make_plan(run_passes(graph, device.target)[0], device.target)) == [1]
+    np.testing.assert_array_equal(run_graph(device, graph, j.feeds)["0"], interpret(graph, j.feeds)["0"])
+
+
 def test_where_no_part_can_be_written(device: Device) -> None:
     """Twice the same value, columns that are no whole quads, another dimension, and results that a device cannot bind whole."""
     twice, narrow, rows = Joined(), Joined(), Joined()

@@ -11,10 +11,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.kernels.large import LIMIT, check_large, limited, numbered, run_limited
+from tests.ops.reduced import Reduced
+from tests.ops.rows import as_hardware
 from tests.rotation import first_of
 from tests.support import Sketch, assert_same, op_graph, open_profile, random_array
 from webnn_wgpu.core.errors import OutOfMemoryError
 from webnn_wgpu.costs import Target
+from webnn_wgpu.passes import run_passes
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 
@@ -171,6 +174,31 @@ ROWS: list[tuple[tuple[int, ...], list[int]]] = [
 def test_reductions(device: Device, name: str, shape: tuple[int, ...], axes: list[int], variant: str) -> None:
     x = random_array(np.random.default_rng(4), "float32", shape)
     check_large(device, name, [x], {"axes": axes}, forced={name: variant}, atol=0 if name == "reduceMax" else 1e-3)
+
+
+WINDOW = {"window_dimensions": [3, 2], "padding": [1, 0, 0, 1]}
+
+
+@pytest.mark.parametrize("variant", [None, "plain", "subgroup", "workgroup"])
+@pytest.mark.parametrize(
+    "reduced",
+    [
+        Reduced("averagePool2d", (2, 8, 20, 9), WINDOW, -3),
+        Reduced("maxPool2d", (2, 20, 9, 8), WINDOW | {"layout": "nhwc"}),
+        Reduced("averagePool2d", (60, 5, 5, 16), {"layout": "nhwc"}),
+        Reduced("reduceMean", (30, 20, 50), {"axes": [2]}),
+        Reduced("reduceMax", (3, 40, 30, 7), {"axes": [1, 2]}),
+    ],
+    ids=str,
+)
+def test_operators_behind_reductions(device: Device, reduced: Reduced, variant: str | None) -> None:
+    graph, feeds = reduced.graph()
+    optimized, _ = run_passes(graph, Target.of(as_hardware(device.caps)))
+    assert len(optimized.nodes) == 1
+    forced = {reduced.op: variant} if variant else None
+    plan, actual = run_limited(device, optimized, feeds, limited(as_hardware(device.caps)), forced)
+    assert any(binding.window for dispatch in plan.dispatches for binding in dispatch.spec.bindings)
+    np.testing.assert_allclose(actual["0"], interpret(graph, feeds)["0"], rtol=1e-5)
 
 
 @pytest.mark.parametrize("data_type", first_of(["int8", "uint8", "float16", "int64"]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tests.support import run_graph, type_of
+from tests.support import random_array, run_graph, type_of
 from webnn_wgpu.costs.products import ProductCosts
 from webnn_wgpu.costs.tiles import block_tile
 from webnn_wgpu.ir.graph import Graph, Node, Value, frozen_array
@@ -95,6 +95,57 @@ class Chain:
         value = len(self.values)
         self.values[value] = Value(value, type_)
         return value
+
+
+class Ending:
+    """Operators behind an anchor: each method is one kind of epilogue and returns the last result.
+
+    Attributes:
+        chain: the graph.
+        result: the result of the anchor.
+        vector: the shape of a vector along its channels.
+        rng: the source of the operands.
+    """
+
+    def __init__(self, chain: Chain, result: int, vector: tuple[int, ...], rng: np.random.Generator) -> None:
+        self.chain, self.result, self.vector, self.rng = chain, result, vector, rng
+        self.data_type, self.shape = chain.values[result].type.data_type, chain.values[result].type.shape
+
+    def random(self, *shape: int) -> Any:
+        return random_array(self.rng, self.data_type, shape)
+
+    def nothing(self) -> int:
+        return self.chain.apply("tanh", [self.result])
+
+    def uniforms(self) -> int:
+        return self.chain.apply("leakyRelu", [self.result], alpha=0.25)
+
+    def channels(self) -> int:
+        biased = self.chain.apply("add", [self.result, self.chain.constant(self.random(*self.vector))])
+        scaled = self.chain.apply("mul", [self.chain.input(self.random(1, *self.vector[-3:])), biased])
+        return self.chain.apply("gelu", [scaled])
+
+    def one_and_all(self) -> int:
+        scaled = self.chain.apply("mul", [self.chain.input(self.random(1, 1)), self.result])
+        return self.chain.apply("sub", [self.chain.input(self.random(*self.shape)), scaled])
+
+    def bytes(self) -> int:
+        picked = self.chain.input((self.random(*self.shape) > 0).astype(np.uint8))
+        return self.chain.apply("where", [picked, self.result, self.chain.constant(self.random(*self.vector))])
+
+    def cast(self) -> int:
+        other = "float32" if self.data_type == "float16" else "float16"
+        return self.chain.apply("cast", [self.result], data_type=other)
+
+    def quantized(self) -> int:
+        scale = self.chain.constant(np.full((1,) * len(self.shape), 0.01, self.data_type))
+        zero = self.chain.constant(np.full((1,) * len(self.shape), 100, np.uint8))
+        bytes_ = self.chain.apply("quantizeLinear", [self.result, scale, zero])
+        return self.chain.apply("dequantizeLinear", [bytes_, scale, zero])
+
+
+ENDINGS = ("nothing", "uniforms", "channels", "one_and_all", "bytes", "cast", "quantized")
+"""The methods of `Ending`."""
 
 
 def check_fused(device: Device, chain: Chain, output: int, forced: Mapping[str, str]) -> None:

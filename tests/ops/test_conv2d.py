@@ -21,7 +21,7 @@ from tests.ops.convolutions import (
     check_folded,
 )
 from tests.ops.movers import refusal, typed
-from tests.ops.products import Chain, check_fused, in_tiles
+from tests.ops.products import ENDINGS, Chain, Ending, check_fused, in_tiles
 from tests.ops.rows import as_hardware, plan_of, run_plan
 from tests.rotation import first_of
 from tests.support import PROFILES, check_op, op_graph, open_profile, random_array, run_graph
@@ -373,45 +373,10 @@ def test_special_values_stay_where_their_taps_reach(device: Device, variant: str
 # what follows a convolution ------------------------------------------------------------------------------------------------
 
 
-class Ending:
-    """Operators behind a convolution: each method is one kind of epilogue and returns the last result."""
-
-    def __init__(self, chain: Chain, result: int, layout: str, rng: np.random.Generator) -> None:
-        self.chain, self.result, self.rng = chain, result, rng
-        self.data_type, self.shape = chain.values[result].type.data_type, chain.values[result].type.shape
-        self.vector = self.shape[-1:] if layout == "nhwc" else (self.shape[1], 1, 1)
-
-    def random(self, *shape: int) -> Any:
-        return random_array(self.rng, self.data_type, shape)
-
-    def nothing(self) -> int:
-        return self.chain.apply("tanh", [self.result])
-
-    def uniforms(self) -> int:
-        return self.chain.apply("leakyRelu", [self.result], alpha=0.25)
-
-    def channels(self) -> int:
-        biased = self.chain.apply("add", [self.result, self.chain.constant(self.random(*self.vector))])
-        scaled = self.chain.apply("mul", [self.chain.input(self.random(1, *self.vector[-3:])), biased])
-        return self.chain.apply("gelu", [scaled])
-
-    def one_and_all(self) -> int:
-        scaled = self.chain.apply("mul", [self.chain.input(self.random(1, 1)), self.result])
-        return self.chain.apply("sub", [self.chain.input(self.random(*self.shape)), scaled])
-
-    def bytes(self) -> int:
-        picked = self.chain.input((self.random(*self.shape) > 0).astype(np.uint8))
-        return self.chain.apply("where", [picked, self.result, self.chain.constant(self.random(*self.vector))])
-
-    def cast(self) -> int:
-        other = "float32" if self.data_type == "float16" else "float16"
-        return self.chain.apply("cast", [self.result], data_type=other)
-
-
 @pytest.mark.repeats
 @VARIANT
 @LAYOUT
-@pytest.mark.parametrize("kind", ["nothing", "uniforms", "channels", "one_and_all", "bytes", "cast"])
+@pytest.mark.parametrize("kind", ENDINGS)
 def test_epilogue_changes_no_number(device: Device, variant: str, layout: str, kind: str) -> None:
     rng = np.random.default_rng(10)
     some = {"pointwise": POINTWISE[:2], "depthwise": DEPTHWISE[:2], "winograd": WINOGRAD[:2]}.get(variant, GENERAL[1:3])
@@ -420,7 +385,9 @@ def test_epilogue_changes_no_number(device: Device, variant: str, layout: str, k
         x, weights, channels = (random_array(rng, data_type, shape, 1) for shape in case.shapes("conv2d", layout))
         operands = [chain.input(x), chain.constant(weights), chain.constant(channels) if bias else None]
         result = chain.apply("conv2d", operands, **case.attrs(layout))
-        output = getattr(Ending(chain, result, layout, rng), kind)()
+        shape = chain.values[result].type.shape
+        vector = shape[-1:] if layout == "nhwc" else (shape[1], 1, 1)
+        output = getattr(Ending(chain, result, vector, rng), kind)()
         check_fused(device, chain, output, {"conv2d": variant})
 
 

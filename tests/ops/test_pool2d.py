@@ -10,15 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ops.movers import FOLDED_ELEMENTS, refusal, typed
+from tests.ops.products import ENDINGS, Chain, Ending, check_fused
+from tests.ops.reduced import Reduced
 from tests.ops.rows import VARIANTS, as_hardware, plan_of, positive, run_plan, runs, variants_of
 from tests.rotation import first_of
-from tests.support import PROFILES, check_op, op_graph, open_profile, random_array
+from tests.support import PROFILES, check_op, op_graph, open_profile, random_array, run_graph
 from tests.targets import SOFTWARE
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.data_types import ANY, FLOATS, MAX_DIMENSION
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops.pool2d import SPATIAL
+from webnn_wgpu.passes import run_passes
 from webnn_wgpu.reference import interpret
 
 if TYPE_CHECKING:
@@ -284,6 +287,56 @@ def test_more_workgroups_than_a_grid_dimension_holds(device: Device) -> None:
     plan = plan_of(as_hardware(device.caps), "averagePool2d", [few], attrs, {"pool2d": "workgroup"})
     assert plan.dispatches[0].grid[1] > 1
     np.testing.assert_allclose(run_plan(device, plan, [few]), few.mean(axis=2, keepdims=True), rtol=1e-6)
+
+
+@pytest.mark.repeats
+@pytest.mark.parametrize("variant", [*VARIANTS, None])
+@pytest.mark.parametrize("layout", SPATIAL)
+@pytest.mark.parametrize("kind", ENDINGS)
+def test_epilogue_changes_no_number(kind: str, layout: str, variant: str | None) -> None:
+    device = open_profile("hardware")
+    rng = np.random.default_rng(10)
+    # Neighbors of one channel, channels one by one, channels in quads, and whole images in parts.
+    for name, data_type, shape, attrs in (
+        ("averagePool2d", "float32", (2, 3, 7, 5), CASES[1]),
+        ("averagePool2d", "float16", (1, 9, 8, 8), CASES[0]),
+        ("l2Pool2d", "float32", (2, 6, 7, 8), CASES[0]),
+        ("maxPool2d", "float16", (2, 3, 7, 5), CASES[0]),
+        ("maxPool2d", "float32", (1, 9, 8, 4), CASES[1]),
+        ("averagePool2d", "float32", (2, 12, 40, 40), {}),
+        ("averagePool2d", "float16", (1, 30, 30, 16), {}),
+        ("maxPool2d", "float32", (2, 7, 9, 5), {}),
+    ):
+        chain = Chain()
+        x = chain.input(samples(rng, name, data_type, shape))
+        result = chain.apply(name, [x], **attrs, layout=layout)
+        channels = shape[1 if layout == "nchw" else 3]
+        vector = (channels, 1, 1) if layout == "nchw" else (channels,)
+        output = getattr(Ending(chain, result, vector, rng), kind)()
+        check_fused(device, chain, output, {"pool2d": variant} if variant else {})
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("layout", SPATIAL)
+def test_an_epilogue_computes_what_the_reference_does(name: str, layout: str) -> None:
+    device = open_profile("hardware")
+    cases = ((2, 6, 7, 8), CASES[0]), ((2, 5, 9, 7), CASES[1]), ((1, 20, 24, 8), {})
+    for data_type, (shape, attrs) in product(FLOATS, cases):
+        axis = -3 if layout == "nchw" else -1
+        graph, feeds = Reduced(name, shape, {**attrs, "layout": layout}, axis, data_type).graph()
+        assert len(run_passes(graph, device.target)[0].nodes) == 1
+        found, wanted = run_graph(device, graph, feeds)["0"], interpret(graph, feeds)["0"]
+        np.testing.assert_allclose(found, wanted, rtol=2e-6 if data_type == "float32" else 2e-3)
+
+
+def test_pools_of_integers_have_no_epilogue() -> None:
+    device = open_profile("hardware")
+    chain = Chain()
+    x = chain.input(random_array(np.random.default_rng(12), "int8", (1, 2, 6, 4)))
+    result = chain.apply("maxPool2d", [x], window_dimensions=[2, 2])
+    graph = chain.graph(chain.apply("cast", [result], data_type="float32"))
+    assert [node.op for node in run_passes(graph, device.target)[0].nodes] == ["maxPool2d", "cast"]
+    np.testing.assert_array_equal(run_graph(device, graph, chain.feeds)["0"], interpret(graph, chain.feeds)["0"])
 
 
 def test_choice_of_variant() -> None:

@@ -9,13 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ops.movers import refusal, typed
+from tests.ops.products import ENDINGS, Chain, Ending, check_fused
+from tests.ops.reduced import Reduced
 from tests.ops.rows import VARIANTS, as_hardware, plan_of, positive, run_plan, runs, variants_of
-from tests.support import PROFILES, check_op, op_graph, open_profile
+from tests.support import PROFILES, check_op, op_graph, open_profile, run_graph
 from tests.targets import SOFTWARE
 from webnn_wgpu.accuracy.distance import assert_within
 from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.ops import OPS
+from webnn_wgpu.passes import run_passes
 from webnn_wgpu.reference import interpret
 
 if TYPE_CHECKING:
@@ -226,6 +230,41 @@ def test_any_shape_and_axes(device: Device, shape: list[int], data: st.DataObjec
     forced = {"reduce": variant} if variant else None
     attrs = {"axes": axes, "keep_dimensions": data.draw(st.booleans())}
     check_op(device, name, [np.asarray(x)], attrs, forced=forced, tolerance=0)
+
+
+@pytest.mark.repeats
+@pytest.mark.parametrize("variant", [*VARIANTS, None])
+@pytest.mark.parametrize("kind", ENDINGS)
+def test_epilogue_changes_no_number(kind: str, variant: str | None) -> None:
+    device = open_profile("hardware")
+    rng = np.random.default_rng(10)
+    # Rows, rows in parts, quads of columns, pairs of quads of columns, columns that workgroups share, a single result.
+    for name, data_type, shape, axes, keep in (
+        ("reduceMean", "float32", (5, 136), (1,), True),
+        ("reduceMean", "float16", (3, 40, 5), (1,), True),
+        ("reduceL2", "float32", (3, 5000), (1,), True),
+        ("reduceMax", "float16", (2, 35, 8), (1,), False),
+        ("reduceSumSquare", "float32", (2, 35, 16), (1,), False),
+        ("reduceLogSumExp", "float32", (4, 3, 90, 12), (0, 2), False),
+        ("reduceMean", "float32", (300, 64), (0,), True),
+        ("reduceMin", "float32", (7, 100), (0, 1), True),
+    ):
+        chain = Chain()
+        x = chain.input(positive(rng, data_type, shape))
+        result = chain.apply(name, [x], axes=axes, keep_dimensions=keep)
+        output = getattr(Ending(chain, result, chain.values[result].type.shape[-1:], rng), kind)()
+        check_fused(device, chain, output, {"reduce": variant} if variant else {})
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "reduceSum"])
+@pytest.mark.parametrize("data_type", FLOATS)
+def test_an_epilogue_computes_what_the_reference_does(name: str, data_type: str) -> None:
+    device = open_profile("hardware")
+    for shape, axes in CASES:
+        graph, feeds = Reduced(name, shape, {"axes": axes}, data_type=data_type).graph()
+        assert len(run_passes(graph, device.target)[0].nodes) == 1
+        found, wanted = run_graph(device, graph, feeds)["0"], interpret(graph, feeds)["0"]
+        np.testing.assert_allclose(found, wanted, rtol=2e-5 if data_type == "float32" else 4e-3)
 
 
 def test_choice_of_variant() -> None:

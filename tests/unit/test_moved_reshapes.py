@@ -97,6 +97,25 @@ def test_reshapes_with_other_consumers_stay() -> None:
     assert line.moved(y, line.sketch.apply("transpose", line.result)) == ["conv2d", "reshape", "relu", "transpose"]
 
 
+def test_operators_in_front_of_a_reshape_are_part_of_the_same_kernel() -> None:
+    s = Sketch()
+    y = s.apply("averagePool2d", s.input(random_array(np.random.default_rng(1), "float32", (1, 6, 7, 5))))
+    flat = s.apply("reshape", s.apply("relu", y), new_shape=(1, 6))
+    graph = s.graph(s.apply("tanh", flat))
+    after = verify(move_reshapes(graph, GPU))
+    assert [node.op for node in after.nodes] == ["averagePool2d", "relu", "tanh", "reshape"]
+    assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+    optimized, _ = run_passes(graph, GPU)
+    assert operators(optimized) == [["averagePool2d", "relu", "tanh"], ["reshape"]]
+
+
+def test_results_with_other_consumers_in_front_of_a_reshape_end_the_search() -> None:
+    s = Sketch()
+    y = s.apply("relu", s.apply("averagePool2d", s.input(random_array(np.random.default_rng(1), "float32", (1, 6, 7, 5)))))
+    graph = s.graph(s.apply("tanh", s.apply("reshape", y, new_shape=(1, 6))), y)
+    assert move_reshapes(graph, GPU) is graph
+
+
 def test_reshapes_of_other_operators_stay() -> None:
     s = Sketch()
     x = s.input(np.ones((1, 1, 7, 12), np.float32))

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.ops.reduced import REDUCED, Reduced
 from tests.random_graphs.check import check_rewritten
 from tests.random_graphs.graphs import graphs
 from tests.support import Sketch, assert_same
-from tests.targets import DEFAULT_TARGET
+from tests.targets import DEFAULT_TARGET, SOFTWARE
 from webnn_wgpu.core.errors import MLTypeError
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.ops.fused import FUSED
 from webnn_wgpu.passes import PASSES, Pass, run_passes
@@ -304,6 +306,24 @@ def test_bias_and_activation_are_fused_behind_a_product() -> None:
     assert names(after) == [FUSED.name]
     assert names(after.nodes[0].attrs["body"]) == ["matmul", "add", "relu"]
     assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+
+
+@pytest.mark.parametrize("reduced", REDUCED, ids=str)
+def test_gpus_compute_operators_behind_a_reduction(reduced: Reduced) -> None:
+    graph, feeds = reduced.graph()
+    after = verify(fuse_epilogues(graph, DEFAULT_TARGET))
+    assert names(after) == [FUSED.name]
+    assert names(after.nodes[0].attrs["body"]) == [reduced.op, "mul", "add"]
+    assert_same(interpret(after, feeds), interpret(graph, feeds))
+    assert fuse_epilogues(graph, Target.of(SOFTWARE)) is graph
+
+
+@pytest.mark.parametrize(("op", "data_type"), [("reduceSum", "float32"), ("reduceMax", "int32")])
+def test_sums_and_reductions_of_integers_are_not_fused(op: str, data_type: str) -> None:
+    s = Sketch()
+    y = s.apply(op, s.input(np.ones((3, 4), data_type)), axes=[1])
+    graph = s.graph(s.apply("cast", y, data_type="float16"))
+    assert fuse_epilogues(graph, DEFAULT_TARGET) is graph
 
 
 def turned_convolution(s: Sketch, channels: int, taps: int = 3, groups: int = 1, order: tuple[int, ...] = (0, 2, 3, 1)) -> int:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.interop import exact
 from tests.kernels.operators import Call, calls
+from tests.ops.reduced import REDUCED
 from tests.rotation import part_of
 from tests.shaders import changed_shaders
 from tests.support import Sketch, op_graph
@@ -82,7 +83,8 @@ def every_kernel() -> Iterator[KernelSpec]:
                 except WebNNError:  # a variant that the device or the call cannot have
                     continue
                 yield from (dispatch.spec for dispatch in plan.dispatches)
-    yield from (dispatch.spec for dispatch in planned(Rows((16, 36), 2048).both, GPU).dispatches)
+    for graph in (Rows((16, 36), 2048).both, *(reduced.graph()[0] for reduced in REDUCED)):
+        yield from (dispatch.spec for dispatch in planned(graph, GPU).dispatches)
 
 
 @pytest.mark.slow

@@ -52,6 +52,7 @@ _PASSES = PassCosts(
     reads_heads=False,
     moves_reshapes=True,
     merges_transposes=True,
+    fuses_behind_reductions=True,
 )
 
 # Estimated: more workgroups hide latency. Half of a tile is to be used along each side.

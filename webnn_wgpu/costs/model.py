@@ -44,6 +44,7 @@ class PassCosts:
         moves_reshapes: whether reshapes that change dimensions of size 1 alone move behind element-wise operators, so that the
             convolution in front computes these.
         merges_transposes: whether transposes of results of one producer are computed in one kernel.
+        fuses_behind_reductions: whether kernels of reductions and pools apply the element-wise operators behind them.
     """
 
     channels_last_product_ns: float
@@ -59,6 +60,7 @@ class PassCosts:
     reads_heads: bool
     moves_reshapes: bool
     merges_transposes: bool
+    fuses_behind_reductions: bool
 
     def channels_last_gain_ns(self, results: int, products: int) -> float:
         """Return the time that a convolution saves if channels come last.

@@ -121,11 +121,14 @@ class KernelTemplate:
 
     `variants` are the values of its parameter `variant`, if it has one. Templates whose names differ behind a dot
     (`matmul.tiled`, `matmul.plain`) are variants of one family.
+
+    `optional` are the parameters that kernels may leave out. The template gives them their defaults.
     """
 
     name: str
     params: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
 
     @property
     def family(self) -> str:
@@ -140,19 +143,19 @@ class KernelTemplate:
         features: Iterable[str] = (),
         **params: Hashable,
     ) -> KernelSpec:
-        """Return the kernel with every parameter given a value.
+        """Return the kernel with every parameter given a value, except for optional ones.
 
         Raises:
             TypeError: a declared parameter is missing, or one is given that the template does not declare.
         """
-        if set(params) != set(self.params):
+        if not set(self.params) - set(self.optional) <= set(params) <= set(self.params):
             raise TypeError(f"template {self.name} declares {sorted(self.params)}; got {sorted(params)}")
         bindings = tuple(bindings)
         needed = {ELEMENTS[b.element].feature for b in bindings if not b.is_texture} | set(features)
         needed |= {WIDE_WORDS for b in bindings if b.words}
         return KernelSpec(
             template=self.name,
-            params=tuple((name, params[name]) for name in self.params),
+            params=tuple((name, params[name]) for name in self.params if name in params),
             bindings=bindings,
             uniforms=tuple(uniforms),
             features=tuple(sorted(needed - {""})),

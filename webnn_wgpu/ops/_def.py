@@ -170,8 +170,8 @@ class Lowering:
         epilogue: the expression that the kernel applies to each element of the result before it stores the element. Only
             operators that declare `epilogue` receive one.
         in_place: whether the first output has the memory of the first operand, which holds that operand already.
-        part: the part of another value in which the kernel stores the result. Only operators that declare `epilogue` receive
-            one.
+        part: the part of another value in which the kernel stores the result. Only operators whose `epilogue` has `parts`
+            receive one.
         placed: positions of the operands that are parts of the first output, so that it holds them already.
         tuning: the measurements on the device.
         parts: the part of another value that holds a value, for each such value. Consumers read the value there.

@@ -21,6 +21,7 @@ from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate
 from ..kernels.terms import Uniform
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
+from ._element_epilogue import EPILOGUE_PARAMS
 from ._pooling_documentation import pooling_documentation
 from ._quads import quad_launch, quad_work
 from ._reduction import LOWEST, VARIANTS, Field, RowShape, row_launch, row_work, variant_of
@@ -32,9 +33,14 @@ from .interfaces.cost import Cost
 from .interfaces.family import Family
 from .interfaces.gradient import GradientRule
 from .interfaces.layout import option
-from .reduce import REDUCE, ReduceTensor, reduce_calls
+from .reduce import REDUCE, REDUCTION_EPILOGUE, ReduceTensor, reduce_calls, result_tensor
 
-POOL2D = KernelTemplate("pool2d", ("variant", "channels", "blocks", "down", "across", "rows", "step"), VARIANTS)
+POOL2D = KernelTemplate(
+    "pool2d",
+    ("variant", "channels", "blocks", "down", "across", "rows", "step", *EPILOGUE_PARAMS),
+    VARIANTS,
+    optional=EPILOGUE_PARAMS,
+)
 
 LAYOUTS = ("nchw", "nhwc")
 SPATIAL = {"nchw": (2, 3), "nhwc": (1, 2)}
@@ -264,10 +270,11 @@ class _Pool:
         down, across = _windows(low.attrs, x.shape, output.shape)
         element = element_of(x.data_type, low.caps)
         step = self.step(ELEMENTS[element].value)
+        target = result_tensor(low, _channel_axis(low.attrs))
+        epilogue = target.epilogue
         if down.whole and across.whole and not {self.name, POOL2D.name} & set(low.forced):
             step = replace(step, finish=step.finish.substituted({"count": Uniform("length")}))
             source = ReduceTensor(low.value(0), element, x.shape)
-            target = ReduceTensor(low.node.outputs[0], element)
             return reduce_calls(low, step, source, SPATIAL[low.attrs["layout"]], target, key="parts")
         last = x.shape[3] if low.attrs["layout"] == "nhwc" else 1
         channels: Literal["first", "last", "quads"] = "first" if last == 1 else "last"
@@ -290,10 +297,10 @@ class _Pool:
         written = few and channels == "quads" and variant.lanes == 1 and not blocks
         quads = -(-results // QUAD)
 
-        def reach(first: int, end: int) -> list[Interval]:
-            return [_touched(down, across, last, first, end), (first, end)]
+        def reach(first: int, end: int) -> list[Interval | None]:
+            return [_touched(down, across, last, first, end), *epilogue.reach(first, end), (first, end)]
 
-        def quads_reach(first: int, end: int) -> list[Interval]:
+        def quads_reach(first: int, end: int) -> list[Interval | None]:
             return reach(first * QUAD, min(end * QUAD, results))
 
         iterations = 2 * windows * -(-taps // variant.lanes)
@@ -306,14 +313,15 @@ class _Pool:
         fields: list[Field] = [*launch, ("outputs", "u32", results)]
         if channels != "first":
             fields.append(("channels", "u32", last // QUAD if channels == "quads" else last))
-        fields += [*down.fields("down"), *across.fields("across")]
+        fields += [*down.fields("down"), *across.fields("across"), *epilogue.fields]
         spec = POOL2D.spec(
             [
                 Binding(name="input", access="read", element=element, quad=channels == "quads"),
-                Binding(name="output", access="write", element=element, quad=True),
+                *epilogue.bindings,
+                Binding(name="output", access="write", element=target.element, quad=True),
             ],
             [(field, type_) for field, type_, _ in fields],
-            features=variant.features,
+            features=(*variant.features, *epilogue.features),
             variant=variant.name,
             channels=channels,
             blocks=blocks,
@@ -321,9 +329,10 @@ class _Pool:
             across=across.window if written else 0,
             rows=rows,
             step=replace(step, zero=_neutral(step, x.data_type)),
+            **epilogue.params,
         )
         reason = f"{variant.reason} ({quads} quads of results, windows of {taps})"
-        operands = (low.value(0), low.node.outputs[0])
+        operands = (low.value(0), *epilogue.operands, target.resource)
         return [
             KernelCall(spec=spec, operands=operands, uniforms=tuple(v for *_, v in fields), grid=grid, reason=reason, work=work)
         ]
@@ -347,6 +356,10 @@ def _neutral(step: ReductionStep, data_type: str) -> str:
     if data_type in FLOATS:
         return _ORDERED_NEGATIVE_INFINITY
     return _LOWEST_8_BIT.get(data_type, LOWEST[step.type])
+
+
+def _channel_axis(attrs: Attrs) -> int:
+    return -1 if attrs["layout"] == "nhwc" else -3
 
 
 def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -> int:
@@ -418,7 +431,8 @@ OPS = tuple(
         spec="#api-mlgraphbuilder-pool2d",
         rank_phrase="Pool2d input must be 4D",
         family=Family.POOLING,
-        without=("elementwise", "epilogue", "movement", "precision"),
+        without=("elementwise", "movement", "precision"),
+        epilogue=replace(REDUCTION_EPILOGUE, axis=_channel_axis),
         layout=option("layout"),
         cost=Cost(_operations),
         bounds=pool.bounds,

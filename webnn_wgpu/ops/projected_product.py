@@ -1,6 +1,6 @@
 """Product of the channels of two images with a matrix, which passes make of two 1 x 1 convolutions that are added up.
 
-A residual block that changes the size of its image ends with such a sum. One convolution is the last of the block, and the other
+A residual block that changes the size of its image ends with such a sum. One convolution is the last of the block. The other
 one, its projection shortcut, reads the block's input. (He et al., Deep Residual Learning for Image Recognition, 2015.)
 """
 

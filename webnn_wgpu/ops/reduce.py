@@ -26,6 +26,7 @@ from ..kernels.spec import Operand as Resource
 from ..kernels.windows import strided_span
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
+from ._element_epilogue import EPILOGUE_PARAMS, NO_EPILOGUE, ElementEpilogue, element_epilogue
 from ._quads import OCTET, in_wide_words, quad_launch, quad_work, reads_octets
 from ._reduction import (
     PLAIN_WORKGROUP,
@@ -49,14 +50,23 @@ from ._rows import to_type, wide
 from .gradients import reductions as reductions_gradients
 from .interfaces.bounds import EXACT, Bounds
 from .interfaces.cost import per_element
+from .interfaces.epilogue import TakesEpilogue
 from .interfaces.family import Family
 from .interfaces.gradient import GradientRule
 from .interfaces.layout import ChannelsLast, Layout, moved, to_last
 
-REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "loads", "whole", "step"), VARIANTS)
+REDUCE = KernelTemplate(
+    "reduce",
+    ("variant", "form", "rows", "loads", "whole", "step", *EPILOGUE_PARAMS),
+    VARIANTS,
+    optional=EPILOGUE_PARAMS,
+)
 
 _SET = 4
 """Items that an invocation of the form `octets` reads at once."""
+
+REDUCTION_EPILOGUE = TakesEpilogue(parts=False, pays=lambda costs: costs.passes.fuses_behind_reductions)
+"""The fusion behind reductions and pools."""
 
 _MEAN = "t / params.length"
 
@@ -76,11 +86,31 @@ _MOST_SERIAL = 4096
 
 @dataclass(frozen=True)
 class ReduceTensor:
-    """A tensor that a kernel call reads or writes: its memory, its element kind and, for reading, its shape."""
+    """A tensor that a kernel call reads or writes.
+
+    Attributes:
+        resource: the memory.
+        element: the element kind.
+        shape: the shape, for reading.
+        epilogue: the epilogue that the call applies before it stores an element, for writing.
+    """
 
     resource: Resource
     element: str
     shape: tuple[int, ...] = ()
+    epilogue: ElementEpilogue = NO_EPILOGUE
+
+
+def result_tensor(low: Lowering, axis: int = -1) -> ReduceTensor:
+    """Return the tensor that the kernels of a node write, with its epilogue.
+
+    Args:
+        low: the node.
+        axis: the dimension along which the epilogue may read a vector, counted from the end.
+    """
+    value = low.epilogue.output if low.epilogue else low.node.outputs[0]
+    element = element_of(low.graph.type(value).data_type, low.caps)
+    return ReduceTensor(value, element, epilogue=element_epilogue(low, axis))
 
 
 def number_of_parts(rows: int, items: int, lanes: int, target: Target) -> int:
@@ -232,7 +262,8 @@ def _reduce_call(
     shape = variant.shape(view, quads=quads)
     uses_shift = shift is not None and step.uses("shift")
     outputs = rows * parts
-    reach = _reach(view, reduced, chunk // item, outputs, shifted=uses_shift)
+    epilogue = target.epilogue
+    reach = _reach(view, reduced, chunk // item, outputs, epilogue, shifted=uses_shift)
     # Of the loops for one result: items in blocks of 32.
     iterations = chunk // item // variant.lanes * 34 // 32 + 2
     if form == "columns" and _in_octets(low, step, source, view, shifted=uses_shift):
@@ -252,30 +283,31 @@ def _reduce_call(
         work = row_work(shape, outputs, low.target, reach, "outputs", iterations)
     fields: list[Field] = [*launch, ("rows", "u32", rows), ("items", "u32", reduced.size), ("chunk", "u32", chunk // item)]
     fields.append(("length", "f32", float(length)))
-    fields += [*view.kept.fields("kept"), *reduced.fields("reduced")]
+    fields += [*view.kept.fields("kept"), *reduced.fields("reduced"), *epilogue.fields]
     words = 4 if form == "octets" else 0
     bindings = [Binding(name="input", access="read", element=source.element, quad=quads or columns, words=words)]
     resources = [source.resource]
     if shift is not None and uses_shift:
         bindings.append(Binding(name="shift", access="read", element="float32", quad=columns))
         resources.append(shift)
-    bindings.append(Binding(name="output", access="write", element=target.element, quad=plain or columns))
+    bindings += [*epilogue.bindings, Binding(name="output", access="write", element=target.element, quad=plain or columns)]
     # Sets of items that are all there cost no comparison.
     whole = form == "octets" and reduced.size % chunk == 0 and chunk % _SET == 0
     loads = _SET if whole else low.target.costs.rows.loads if step.type in _WORDS else 1
     spec = REDUCE.spec(
         in_wide_words(bindings, low.target),
         [(name, type_) for name, type_, _ in fields],
-        features=variant.features,
+        features=(*variant.features, *epilogue.features),
         variant=variant.name,
         form=form,
         rows=shape,
         loads=loads,
         whole=whole,
         step=step,
+        **epilogue.params,
     )
     reason = variant.reason + (f", in {parts} parts" if parts > 1 else "")
-    resources.append(target.resource)
+    resources += [*epilogue.operands, target.resource]
     return KernelCall(
         spec=spec, operands=tuple(resources), uniforms=tuple(v for *_, v in fields), grid=grid, reason=reason, work=work
     )
@@ -287,11 +319,11 @@ def parts_needed(view: RowView, element: str, caps: Caps) -> int:
     return 1 if rows_fit(view, element, caps) else -(-4 * row_bytes // caps.limit("max-storage-buffer-binding-size"))
 
 
-def _reach(view: RowView, items: Axis, chunk: int, outputs: int, *, shifted: bool) -> Reach:
+def _reach(view: RowView, items: Axis, chunk: int, outputs: int, epilogue: ElementEpilogue, *, shifted: bool) -> Reach:
     """Return the reach of the `outputs`, which are numbered by part, of `chunk` items each, and then by row."""
     rows, width = view.kept.size, QUAD if items.size < view.reduced.size else 1
 
-    def reach(first: int, end: int) -> list[Interval]:
+    def reach(first: int, end: int) -> list[Interval | None]:
         end = min(end, outputs)
         one_part = first // rows == (end - 1) // rows
         touched = (first % rows, (end - 1) % rows + 1) if one_part else (0, rows)
@@ -299,7 +331,7 @@ def _reach(view: RowView, items: Axis, chunk: int, outputs: int, *, shifted: boo
         low_row, past_row = strided_span(view.kept.dims, view.kept.strides, *touched)
         low_item, past_item = strided_span(items.dims, items.strides, first // rows * chunk, last)
         interval = low_row + low_item, past_row + past_item + width - 2
-        return [interval, *([touched] if shifted else []), (first, end)]
+        return [interval, *([touched] if shifted else []), *epilogue.reach(first, end), (first, end)]
 
     return reach
 
@@ -333,7 +365,7 @@ def _lower_with(step_for: Callable[[str], ReductionStep], shifted: bool) -> Call
         x, axes = low.input(), low.attrs["axes"]
         element = element_of(x.data_type, low.caps)
         source = ReduceTensor(low.value(0), element, x.shape)
-        target = ReduceTensor(low.node.outputs[0], element)
+        target = result_tensor(low)
         calls: list[KernelCall] = []
         shift: Temp | None = None
         if shifted:
@@ -365,6 +397,7 @@ def _reduction(
     gradient: GradientRule,
     shifted: bool = False,
     bounds: Bounds,
+    epilogue: TakesEpilogue | None = REDUCTION_EPILOGUE,
 ) -> OpDef:
     """Return the OpDef of a reduction.
 
@@ -378,6 +411,7 @@ def _reduction(
         gradient: the rule of the gradient.
         shifted: whether the step's functions need the largest element of the row (0 where it is not finite) as `shift`.
         bounds: allowed errors.
+        epilogue: the fusion of element-wise operators behind the reduction, if any.
     """
 
     def reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
@@ -396,7 +430,8 @@ def _reduction(
         templates=(REDUCE,),
         spec="#api-mlgraphbuilder-reduce",
         family=Family.REDUCTION,
-        without=("elementwise", "epilogue", "movement", "precision"),
+        without=("elementwise", "movement", "precision") if epilogue else ("elementwise", "epilogue", "movement", "precision"),
+        epilogue=epilogue,
         layout=Layout(_layout),
         cost=per_element(),
         bounds=bounds,
@@ -418,12 +453,22 @@ def _sum(
     gradient: GradientRule,
     shifted: bool = False,
     bounds: Bounds = SUM,
+    epilogue: TakesEpilogue | None = REDUCTION_EPILOGUE,
 ) -> OpDef:
     def step(value: str) -> ReductionStep:
         return arithmetic("sum", value, map_item, finish, lib=lib)
 
     return _reduction(
-        name, step, function, types, text=text, numerics=numerics, gradient=gradient, shifted=shifted, bounds=bounds
+        name,
+        step,
+        function,
+        types,
+        text=text,
+        numerics=numerics,
+        gradient=gradient,
+        shifted=shifted,
+        bounds=bounds,
+        epilogue=epilogue,
     )
 
 
@@ -509,7 +554,16 @@ OPS = (
         text="Product",
         numerics="Integers wrap around.",
     ),
-    _sum(REDUCE_SUM, _add, types=SUMMABLE, gradient=reductions_gradients.SUM, text="Sum", numerics="Integers wrap around."),
+    _sum(
+        REDUCE_SUM,
+        _add,
+        types=SUMMABLE,
+        gradient=reductions_gradients.SUM,
+        text="Sum",
+        numerics="Integers wrap around.",
+        # Sums of gradients are merged with each other, and the updates behind them likewise.
+        epilogue=None,
+    ),
     _sum(
         "reduceSumSquare",
         lambda x, axes: _add(x * x, axes),

@@ -28,13 +28,12 @@ _AT_ONCE = 4
 
 def fuse_epilogues(graph: Graph, target: Target) -> Graph:
     """Fuse element-wise operators into the producer whose result they alone read, if it can apply an epilogue."""
-    steps = target.costs.passes.most_fused_steps
-    return _fuse(graph, lambda node: OPS[node.op].epilogue is not None, _fits_epilogue, steps)
+    return _fuse(graph, target, lambda node: _takes_epilogue(graph, target, node), _fits_epilogue)
 
 
 def fuse_elementwise(graph: Graph, target: Target) -> Graph:
     """Fuse chains of element-wise operators of one shape into one kernel."""
-    return _fuse(graph, lambda node: OPS[node.op].elementwise is not None, _fits_chain, target.costs.passes.most_fused_steps)
+    return _fuse(graph, target, lambda node: OPS[node.op].elementwise is not None, _fits_chain)
 
 
 def fuse_transposes(graph: Graph) -> Graph:
@@ -66,15 +65,22 @@ def _reads_planes(graph: Graph, node: Node, transpose: Node) -> bool:
     return few and taps != [1, 1] and tuple(transpose.attrs["permutation"]) == to_last(len(shape))
 
 
+def _takes_epilogue(graph: Graph, target: Target, node: Node) -> bool:
+    """Return whether element-wise operators may be fused behind a node: its results are floats, and an epilogue pays."""
+    epilogue = OPS[node.op].epilogue
+    return epilogue is not None and epilogue.pays(target.costs) and graph.type(node.outputs[0]).data_type in FLOATS
+
+
 def _fuse(
-    graph: Graph, starts: Callable[[Node], bool], fits: Callable[[Graph, Sequence[Node], Node], bool], most: int
+    graph: Graph, target: Target, starts: Callable[[Node], bool], fits: Callable[[Graph, Sequence[Node], Node], bool]
 ) -> Graph:
-    """Grow a group of `most` nodes at most from every starting node along results that have a single reader.
+    """Grow a group from every starting node along results that have a single reader.
 
     Then it takes in the chains that lead to its other operands alone, such as the derivative that a gradient is multiplied by.
     If the readers of its result are operators of that alone, the kernel stores their results instead, such as an activation and
     its derivative.
     """
+    most = target.costs.passes.most_fused_steps
     readers: dict[int, set[int]] = {}
     for i, node in enumerate(graph.nodes):
         for value in node.operands:
@@ -99,7 +105,7 @@ def _fuse(
             group += followers
         first = group[:1] if _is_anchor(node) else []
         for value in reads_of(group):
-            chain = _chain_to(graph, makers, readers, outputs, value, most)
+            chain = _chain_to(graph, target, makers, readers, outputs, value)
             if not chain or (first and value in node.operands) or any(member.id in group_of for member in chain):
                 continue
             rest = sorted([*group[len(first) :], *chain], key=lambda member: position[member.id])
@@ -186,24 +192,28 @@ def _is_anchor(node: Node) -> bool:
 
 
 def _chain_to(
-    graph: Graph, makers: Mapping[int, Node], readers: Mapping[int, set[int]], outputs: Collection[int], value: int, most: int
+    graph: Graph,
+    target: Target,
+    makers: Mapping[int, Node],
+    readers: Mapping[int, set[int]],
+    outputs: Collection[int],
+    value: int,
 ) -> list[Node]:
     """Return the element-wise nodes of one shape that lead to a value alone, if the value has one reader.
 
-    There are none if one of them could be fused behind the operator whose result it reads, or if a group of `most` nodes cannot
-    hold them.
+    There are none if one of them could be fused behind the operator whose result it reads, or if a group cannot hold them.
     """
     found: list[Node] = []
     waiting = [value]
     while waiting:
-        if len(found) >= most:
+        if len(found) >= target.costs.passes.most_fused_steps:
             return []
         last = waiting.pop()
         node = makers.get(last)
         alone = len(readers.get(last, ())) == 1 and last not in outputs
         if node is None or not alone:
             continue
-        if OPS[node.op].epilogue is not None:
+        if _takes_epilogue(graph, target, node):
             return []
         if OPS[node.op].elementwise is None or graph.type(last).shape != graph.type(value).shape:
             continue
@@ -240,7 +250,7 @@ def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
     epilogue = OPS[group[0].op].epilogue
     assert epilogue is not None
     axis = epilogue.axis(group[0].attrs)
-    vectors: list[tuple[int, ...]] = [(output.shape[axis],) + (1,) * (-1 - axis)]
+    vectors = [output.shape[axis:][:1] + (1,) * (-1 - axis)]
     if epilogue.vectors(graph, group[0]):
         vectors.append((*output.shape[:-2], 1, output.shape[-1]))
     extra = [v for v in reads_of([*group, follower]) if v not in group[0].operands]

@@ -22,7 +22,7 @@ _BEHIND_ANCHOR = "behind an anchor"
 
 
 def move_reshapes(graph: Graph, target: Target) -> Graph:
-    """Compute operators before a reshape that changes dimensions of size 1 alone, if a product or convolution is in front."""
+    """Compute operators before a reshape that changes dimensions of size 1 alone, if an anchor is in front."""
     if not target.costs.passes.moves_reshapes:
         return graph
     return rewrite(graph, _elementwise_before, _normalized_before, at=(*_ELEMENT_WISE, *ROW_NORMALIZATIONS))
@@ -66,11 +66,21 @@ def _replace(r: Rewriter, node: Node, view: Node, result: int) -> bool:
 
 
 def _is_movable(r: Rewriter, view: Node) -> bool:
-    """Return whether a reshape changes dimensions of size 1 alone, behind a product, a convolution or moved operators."""
+    """Return whether a reshape changes dimensions of size 1 alone, behind an anchor or operators that an anchor can compute."""
     before, after = r.shape(view.operands[0]), r.shape(view.outputs[0])
-    source = view.operands[0]
-    computed = r.made(source, *_ANCHORS) is not None or (_BEHIND_ANCHOR, source) in r.remembered
-    return computed and [n for n in before if n > 1] == [n for n in after if n > 1]
+    return [n for n in before if n > 1] == [n for n in after if n > 1] and _is_behind_anchor(r, view.operands[0])
+
+
+def _is_behind_anchor(r: Rewriter, value: int) -> bool:
+    """Return whether a value is the result of an anchor, or of element-wise operators that follow one and have one reader."""
+    waiting = [value]
+    while waiting:
+        source = waiting.pop()
+        if r.made(source, *_ANCHORS) is not None or (_BEHIND_ANCHOR, source) in r.remembered:
+            return True
+        node = r.made_for_one(source, *_ELEMENT_WISE)
+        waiting += [operand for operand in node.operands if r.shape(operand) == r.shape(value)] if node else []
+    return False
 
 
 def _common_dims(r: Rewriter, view: Node) -> int:

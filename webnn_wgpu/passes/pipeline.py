@@ -291,7 +291,7 @@ PASSES = (
     Pass(
         name="fuse_epilogues",
         run=fuse_epilogues,
-        reason="matrix products apply bias, activation and residual before they store a result",
+        reason="matrix products, convolutions and pools apply bias, activation and residual before they store a result",
         by_cost=True,
     ),
     Pass(

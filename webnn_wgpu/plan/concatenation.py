@@ -151,4 +151,4 @@ def _writes_parts(node: Node) -> bool:
     members = members_of(node, OPS)
     writer = members.anchor if len(node.outputs) == 1 and members.normalization is None else None
     epilogue = OPS[writer.op].epilogue if writer else None
-    return writer is not None and epilogue is not None and epilogue.axis(writer.attrs) == -1
+    return writer is not None and epilogue is not None and epilogue.parts and epilogue.axis(writer.attrs) == -1
