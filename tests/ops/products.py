@@ -103,13 +103,14 @@ class Ending:
     Attributes:
         chain: the graph.
         result: the result of the anchor.
-        vector: the shape of a vector along its channels.
+        vector: the shape of a vector along its channels, which are dimension `axis` from the end.
         rng: the source of the operands.
     """
 
-    def __init__(self, chain: Chain, result: int, vector: tuple[int, ...], rng: np.random.Generator) -> None:
-        self.chain, self.result, self.vector, self.rng = chain, result, vector, rng
+    def __init__(self, chain: Chain, result: int, axis: int, rng: np.random.Generator) -> None:
+        self.chain, self.result, self.rng = chain, result, rng
         self.data_type, self.shape = chain.values[result].type.data_type, chain.values[result].type.shape
+        self.vector = (self.shape[axis], *(1,) * (-1 - axis))
 
     def random(self, *shape: int) -> Any:
         return random_array(self.rng, self.data_type, shape)
@@ -143,6 +144,9 @@ class Ending:
         bytes_ = self.chain.apply("quantizeLinear", [self.result, scale, zero])
         return self.chain.apply("dequantizeLinear", [bytes_, scale, zero])
 
+
+CHANNELS = {"nchw": -3, "nhwc": -1}
+"""The dimension of the channels in a layout, counted from the end."""
 
 ENDINGS = ("nothing", "uniforms", "channels", "one_and_all", "bytes", "cast", "quantized")
 """The methods of `Ending`."""

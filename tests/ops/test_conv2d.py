@@ -21,7 +21,7 @@ from tests.ops.convolutions import (
     check_folded,
 )
 from tests.ops.movers import refusal, typed
-from tests.ops.products import ENDINGS, Chain, Ending, check_fused, in_tiles
+from tests.ops.products import CHANNELS, ENDINGS, Chain, Ending, check_fused, in_tiles
 from tests.ops.rows import as_hardware, plan_of, run_plan
 from tests.rotation import first_of
 from tests.support import PROFILES, check_op, op_graph, open_profile, random_array, run_graph
@@ -174,7 +174,7 @@ def test_float16_without_the_feature(variant: str, layout: str, kind: str) -> No
         x, weights, channels = (random_array(rng, "float16", shape, 1) for shape in case.shapes("conv2d", layout))
         operands = [chain.input(x), chain.constant(weights), chain.constant(channels) if bias else None]
         result = chain.apply("conv2d", operands, **case.attrs(layout))
-        check_fused(profiled, chain, getattr(Ending(chain, result, layout, rng), kind)(), {"conv2d": variant})
+        check_fused(profiled, chain, getattr(Ending(chain, result, CHANNELS[layout], rng), kind)(), {"conv2d": variant})
 
 
 @VARIANT
@@ -198,7 +198,7 @@ def test_sums_in_parts_change_no_number(device: Device, layout: str, kind: str, 
         x, weights, channels = (random_array(rng, data_type, shape, 1) for shape in case.shapes("conv2d", layout))
         operands = [chain.input(x), chain.constant(weights), chain.constant(channels)]
         result = chain.apply("conv2d", operands, **case.attrs(layout))
-        check_fused(device, chain, getattr(Ending(chain, result, layout, rng), kind)(), {"conv2d": "tiled"})
+        check_fused(device, chain, getattr(Ending(chain, result, CHANNELS[layout], rng), kind)(), {"conv2d": "tiled"})
         inputs = case.operands(rng, "conv2d", layout, data_type=data_type)
         plan = make_plan(op_graph("conv2d", inputs, case.attrs(layout)), device.target, {"conv2d": "tiled"})
         assert plan.dispatches[-1].spec.template == "partial_sums"
@@ -385,9 +385,7 @@ def test_epilogue_changes_no_number(device: Device, variant: str, layout: str, k
         x, weights, channels = (random_array(rng, data_type, shape, 1) for shape in case.shapes("conv2d", layout))
         operands = [chain.input(x), chain.constant(weights), chain.constant(channels) if bias else None]
         result = chain.apply("conv2d", operands, **case.attrs(layout))
-        shape = chain.values[result].type.shape
-        vector = shape[-1:] if layout == "nhwc" else (shape[1], 1, 1)
-        output = getattr(Ending(chain, result, vector, rng), kind)()
+        output = getattr(Ending(chain, result, CHANNELS[layout], rng), kind)()
         check_fused(device, chain, output, {"conv2d": variant})
 
 

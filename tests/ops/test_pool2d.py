@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ops.movers import FOLDED_ELEMENTS, refusal, typed
-from tests.ops.products import ENDINGS, Chain, Ending, check_fused
+from tests.ops.products import CHANNELS, ENDINGS, Chain, Ending, check_fused
 from tests.ops.reduced import Reduced
 from tests.ops.rows import VARIANTS, as_hardware, plan_of, positive, run_plan, runs, variants_of
 from tests.rotation import first_of
@@ -19,9 +19,11 @@ from tests.targets import SOFTWARE
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.data_types import ANY, FLOATS, MAX_DIMENSION
 from webnn_wgpu.core.errors import OperationError
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops.pool2d import SPATIAL
 from webnn_wgpu.passes import run_passes
+from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 
 if TYPE_CHECKING:
@@ -310,9 +312,7 @@ def test_epilogue_changes_no_number(kind: str, layout: str, variant: str | None)
         chain = Chain()
         x = chain.input(samples(rng, name, data_type, shape))
         result = chain.apply(name, [x], **attrs, layout=layout)
-        channels = shape[1 if layout == "nchw" else 3]
-        vector = (channels, 1, 1) if layout == "nchw" else (channels,)
-        output = getattr(Ending(chain, result, vector, rng), kind)()
+        output = getattr(Ending(chain, result, CHANNELS[layout], rng), kind)()
         check_fused(device, chain, output, {"pool2d": variant} if variant else {})
 
 
@@ -322,11 +322,23 @@ def test_an_epilogue_computes_what_the_reference_does(name: str, layout: str) ->
     device = open_profile("hardware")
     cases = ((2, 6, 7, 8), CASES[0]), ((2, 5, 9, 7), CASES[1]), ((1, 20, 24, 8), {})
     for data_type, (shape, attrs) in product(FLOATS, cases):
-        axis = -3 if layout == "nchw" else -1
-        graph, feeds = Reduced(name, shape, {**attrs, "layout": layout}, axis, data_type).graph()
+        graph, feeds = Reduced(name, shape, {**attrs, "layout": layout}, CHANNELS[layout], data_type).graph()
         assert len(run_passes(graph, device.target)[0].nodes) == 1
         found, wanted = run_graph(device, graph, feeds)["0"], interpret(graph, feeds)["0"]
         np.testing.assert_allclose(found, wanted, rtol=2e-6 if data_type == "float32" else 2e-3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_epilogue_of_float16_without_the_feature(name: str) -> None:
+    device = open_profile("default-limits")
+    target = Target.of(as_hardware(device.caps))
+    for (shape, attrs), layout in product((((2, 6, 7, 8), CASES[0]), ((1, 5, 9, 8), {})), SPATIAL):
+        graph, feeds = Reduced(name, shape, {**attrs, "layout": layout}, CHANNELS[layout], "float16").graph()
+        fused, _ = run_passes(graph, target)
+        assert len(fused.nodes) == 1
+        apart, _ = run_passes(graph, target, ("fuse_epilogues", "fuse_elementwise"))
+        found, wanted = (run_plan(device, make_plan(each, target), list(feeds.values())) for each in (fused, apart))
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_pools_of_integers_have_no_epilogue() -> None:
