@@ -103,7 +103,7 @@ def test_templates(context: wn.MLContext, fresh: Path, what: str) -> None:
     with changed_shaders(fresh / "shaders", change) as shaders:
         with pytest.raises(wn.OperationError) as raised:
             builder.build({"y": result})
-        file = "ops/elementwise.wgsl.j2" if what == "fused" else change[0]
+        file = "lib/values.wgsl.j2" if what == "fused" else change[0]
         lines = (shaders / file).read_text(encoding="utf-8").splitlines()
     number = next(i for i, line in enumerate(lines, 1) if there in line)
     template = "ops/elementwise.wgsl.j2" if what == "fused" else "ops/softmax.wgsl.j2"

@@ -47,8 +47,8 @@ def test_source_maps_name_the_operators_of_fused_formulas(context: wn.MLContext)
     lines = kernel.wgsl.splitlines()
     places = [kernel.source_map.place(i + 1, 9) for i, line in enumerate(lines) if re.match(r"    let y\d:", line)]
     assert [(place.file, place.operators) for place in places] == [
-        ("lib/product.wgsl.j2", ("add_1",)),
-        ("lib/product.wgsl.j2", ("gelu_2",)),
+        ("lib/values.wgsl.j2", ("add_1",)),
+        ("lib/values.wgsl.j2", ("gelu_2",)),
     ]
 
 

@@ -75,6 +75,7 @@ class OneTile(HardwareProducts):
         most_parts: int,
         patch_reads: int = 0,
         normalized: bool = False,
+        projected: bool = False,
     ) -> tuple[BlockTile, int]:
         """Return the wanted tile."""
         return self.wanted

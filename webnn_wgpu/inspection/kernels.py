@@ -176,7 +176,7 @@ class Kernel:
             >>> kernel = b.build({"y": b.relu(b.add(x, y, label="sum"))}).kernels["sum"]
             >>> line = next(i for i, line in enumerate(kernel.wgsl.splitlines(), 1) if "let y1" in line)
             >>> print(kernel.source_map.place(line, 5))
-            ops/elementwise.wgsl.j2:27:5 (relu_1)
+            lib/values.wgsl.j2:20:5 (relu_1)
         """
         return self.map_source()
 
