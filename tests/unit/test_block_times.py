@@ -83,3 +83,17 @@ def test_products_normalize_their_rows_where_that_takes_less_time() -> None:
     assert not products.normalizes([wide])
     for few in (ProductSize(4, 1024, 256), ProductSize(64, 64, 4096)):
         assert not products.normalizes([few])
+
+
+def test_products_add_projections_where_one_dispatch_takes_less_time_than_two() -> None:
+    products = Target.of(Caps(adapter_type="DiscreteGPU", device="NVIDIA H200")).costs.products
+    assert products.projects(ProductSize(784, 512, 128), ProductSize(784, 512, 256))
+    # Few rows have a kernel of their own.
+    assert not products.projects(ProductSize(4, 512, 128), ProductSize(4, 512, 256))
+
+
+def test_parts_of_a_projection_may_take_the_dispatch_that_it_saves() -> None:
+    products = Target.of(Caps(adapter_type="DiscreteGPU", device="AMD RADV NAVI21")).costs.products
+    size, options = ProductSize(196, 1024, 768), {"most_rows": 128, "most_parts": 16}
+    assert products.tile_and_parts(Choice("tiled", ""), size, **options)[1] == 1
+    assert products.tile_and_parts(Choice("tiled", ""), size, **options, projected=True)[1] > 1

@@ -154,12 +154,9 @@ class ProductCosts(ABC):
         """
         if not self.divides_sums or size.M <= self.gemv_rows:
             return False
-
-        def cycles(size: ProductSize) -> float:
-            tile, parts = self.tile_and_parts(Choice("tiled", ""), size, most_rows=UNLIMITED, most_parts=UNLIMITED)
-            return self.blocks.cycles(tile, parts, size)
-
-        return cycles(replace(size, matrices=count)) + self.blocks.adding(count, size) < count * cycles(size)
+        together, _ = self._cycles_and_parts(replace(size, matrices=count))
+        apart, _ = self._cycles_and_parts(size)
+        return together + self.blocks.adding(count, size) < count * apart
 
     def normalizes(self, sizes: Sequence[ProductSize]) -> bool:
         """Return whether products normalize the rows of their left factor faster than a dispatch that does it for all of them.
@@ -171,17 +168,11 @@ class ProductCosts(ABC):
         """
         if not self.divides_sums or any(size.M <= self.gemv_rows for size in sizes):
             return False
-
-        def cycles(size: ProductSize, *, most_parts: int = 1, normalized: bool = False) -> tuple[float, int]:
-            tile, parts = self.tile_and_parts(
-                Choice("tiled", ""), size, most_rows=UNLIMITED, most_parts=most_parts, normalized=normalized
-            )
-            return self.blocks.cycles(tile, parts, size, normalized=normalized), parts
-
-        apart = [cycles(size, most_parts=UNLIMITED) for size in sizes]
+        apart = [self._cycles_and_parts(size) for size in sizes]
         if any(parts > 1 for _, parts in apart):
             return False
-        more = sum(cycles(size, normalized=True)[0] for size in sizes) - sum(taken for taken, _ in apart)
+        together = [self._cycles_and_parts(size, most_parts=1, normalized=True) for size in sizes]
+        more = sum(taken for taken, _ in together) - sum(taken for taken, _ in apart)
         return more < self.blocks.normalizing(sizes[0].M, sizes[0].K)
 
     def projects(self, last: ProductSize, projection: ProductSize) -> bool:
@@ -195,14 +186,17 @@ class ProductCosts(ABC):
         """
         if not self.divides_sums or last.M <= self.gemv_rows:
             return False
+        together, _ = self._cycles_and_parts(replace(last, K=last.K + projection.K), projected=True)
+        return together < sum(self._cycles_and_parts(size)[0] for size in (last, projection))
 
-        def cycles(size: ProductSize, *, projected: bool = False) -> float:
-            tile, parts = self.tile_and_parts(
-                Choice("tiled", ""), size, most_rows=UNLIMITED, most_parts=UNLIMITED, projected=projected
-            )
-            return self.blocks.cycles(tile, parts, size)
-
-        return cycles(replace(last, K=last.K + projection.K), projected=True) < cycles(last) + cycles(projection)
+    def _cycles_and_parts(
+        self, size: ProductSize, *, most_parts: int = UNLIMITED, normalized: bool = False, projected: bool = False
+    ) -> tuple[float, int]:
+        """Return the clock cycles of the tiled kernel in its best tile, and the parts of the sums then."""
+        tile, parts = self.tile_and_parts(
+            Choice("tiled", ""), size, most_rows=UNLIMITED, most_parts=most_parts, normalized=normalized, projected=projected
+        )
+        return self.blocks.cycles(tile, parts, size, normalized=normalized), parts
 
     def row_tile(
         self,

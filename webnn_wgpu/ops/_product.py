@@ -87,6 +87,11 @@ class Normal(NamedTuple):
     of: str
     epsilon: float
 
+    @property
+    def rows(self) -> str:
+        """The rows that are multiplied, for people."""
+        return "normalized rows"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Projection:
@@ -105,6 +110,11 @@ class Projection:
     input: tuple[int, int]
     output: tuple[int, int]
     strides: tuple[int, int]
+
+    @property
+    def rows(self) -> str:
+        """The rows that are multiplied, for people."""
+        return "rows and a projection"
 
     def declare(self, kernel: ProductKernel, size: ProductSize, tile: BlockTile, rest: str) -> None:
         """Declare how the kernel finds the steps of a sum: those of the left factor come first."""
@@ -174,34 +184,21 @@ def product_calls(
     return calls
 
 
-def normalized_product_calls(low: Lowering, a: Factor, b: Factor, normal: Normal) -> list[KernelCall]:
-    """Return the kernel calls that multiply the normalized rows of `a` with `b`, by the tiled kernel.
+def tiled_product_calls(low: Lowering, a: Factor, b: Factor, left: Normal | Projection) -> list[KernelCall]:
+    """Return the kernel calls of the tiled kernel for a product whose left factor it changes while it reads the rows.
 
-    Factors and result fit a binding each. With "layer", the columns of `b` add up to 0.
+    Args:
+        low: the node. All of its operands and the result fit a binding each.
+        a: the left factor, with the columns that a projection adds.
+        b: the right factor. Its columns add up to 0 if the kernel subtracts the mean of rows.
+        left: the change.
     """
     size, batch = _size(a, b)
     candidates = select.with_tiles("tiled", texture=False)
-    choice = low.measured(candidates) or Choice("tiled", "tiles in workgroup memory, of normalized rows")
+    choice = low.measured(candidates) or Choice("tiled", f"tiles in workgroup memory, of {left.rows}")
     whole = ColumnRange(0, size.N, size.N)
     return _block_calls(
-        low, a, b, size, batch, choice, whole, 1, None, lambda shape: _read(shape, size), None, None, 0, left=normal
-    )
-
-
-def projected_product_calls(low: Lowering, projection: Projection) -> list[KernelCall]:
-    """Return the kernel calls that multiply rows and pixels of an image with a matrix, by the tiled kernel.
-
-    The node has the rows, the image and the matrix as operands. They and the result fit a binding each.
-    """
-    b = Factor.of(low, 2)
-    # The rows as the kernel has them: with the channels of the projection.
-    a = Factor(low.value(0), low.input().data_type, (math.prod(low.input().shape[:-1]), b.rows))
-    size, batch = _size(a, b)
-    candidates = select.with_tiles("tiled", texture=False)
-    choice = low.measured(candidates) or Choice("tiled", "tiles in workgroup memory, of rows and a projection")
-    whole = ColumnRange(0, size.N, size.N)
-    return _block_calls(
-        low, a, b, size, batch, choice, whole, 1, None, lambda shape: _read(shape, size), None, None, 0, left=projection
+        low, a, b, size, batch, choice, whole, 1, None, lambda shape: _read(shape, size), None, None, 0, left=left
     )
 
 

@@ -15,7 +15,7 @@ from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._factors import Factor
 from ._normalization import normalized, normalized_off
-from ._product import NORMALIZING, Normal, normalized_product_calls
+from ._product import NORMALIZING, Normal, tiled_product_calls
 from ._rows import to_type, wide
 from ._shapes import broadcast
 from .interfaces.bounds import EPSILON, Bounds, ReferenceResults
@@ -53,7 +53,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
 def _lower(low: Lowering) -> list[KernelCall]:
     epsilon = float(cast_number(low.attrs["epsilon"], low.output().data_type))
     normal = Normal("layer" if low.attrs["centered"] else "rms", epsilon)
-    return normalized_product_calls(low, Factor.of(low, 0), Factor.of(low, 1), normal)
+    return tiled_product_calls(low, Factor.of(low, 0), Factor.of(low, 1), normal)
 
 
 def _bounds(found: ReferenceResults) -> list[Array]:

@@ -6,6 +6,7 @@ one, its projection shortcut, reads the block's input. (He et al., Deep Residual
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,7 +18,8 @@ from ..kernels.element import QUAD
 from ..kernels.spec import KernelCall
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
-from ._product import PROJECTING, Projection, projected_product_calls
+from ._factors import Factor
+from ._product import PROJECTING, Projection, tiled_product_calls
 from ._rows import to_type, wide
 from .interfaces.bounds import sums
 from .interfaces.cost import Cost
@@ -63,7 +65,9 @@ def _lower(low: Lowering) -> list[KernelCall]:
         output=(a.shape[1], a.shape[2]),
         strides=low.attrs["strides"],
     )
-    return projected_product_calls(low, projection)
+    b = Factor.of(low, 2)
+    rows = Factor(low.value(0), a.data_type, (math.prod(a.shape[:-1]), b.rows))
+    return tiled_product_calls(low, rows, b, projection)
 
 
 def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -> int:

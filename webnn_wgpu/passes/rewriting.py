@@ -250,3 +250,23 @@ def merged(node: Node, **attrs: Any) -> dict[str, Any]:
 def given(node: Node, index: int) -> int | None:
     """Return an operand that may be absent."""
     return node.inputs[index] if index < len(node.inputs) else None
+
+
+def joined(op: str, nodes: Sequence[Node], place: int) -> Node:
+    """Return one node with the operands and results of several nodes with the same options.
+
+    Args:
+        op: the operator.
+        nodes: the nodes in order.
+        place: the number of the one in whose place the node stands: 0 for the first, -1 for the last.
+    """
+    return Node(
+        id=nodes[place].id,
+        op=op,
+        inputs=tuple(value for node in nodes for value in node.operands),
+        outputs=tuple(value for node in nodes for value in node.outputs),
+        attrs=MappingProxyType(dict(nodes[place].attrs)),
+        label=next((node.label for node in nodes if node.label), ""),
+        origins=tuple(origin for node in nodes for origin in node.origins),
+        block=nodes[place].block,
+    )

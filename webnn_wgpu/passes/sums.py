@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
 from ..core.data_types import FLOATS
 from ..costs import Target
 from ..ir.graph import Graph, Node
 from ..ops.column_sums import COLUMN_SUMS, MOST_TENSORS, sums_together
 from ..ops.reduce import REDUCE_SUM
+from .rewriting import joined
 
 _WITHIN = 16
 """Most nodes between the first and the last of the sums: their operands stay in memory until the last one."""
@@ -34,7 +33,7 @@ def merge_sums(graph: Graph, target: Target) -> Graph:
         end(key)
     if not groups:
         return graph
-    merged = {group[-1]: _merged([graph.nodes[at] for at in group]) for group in groups}
+    merged = {group[-1]: joined(COLUMN_SUMS.name, [graph.nodes[at] for at in group], -1) for group in groups}
     dropped = {at for group in groups for at in group[:-1]}
     return graph.with_nodes(tuple(merged.get(i, node) for i, node in enumerate(graph.nodes) if i not in dropped))
 
@@ -42,16 +41,3 @@ def merge_sums(graph: Graph, target: Target) -> Graph:
 def _sums_columns(graph: Graph, node: Node, target: Target) -> bool:
     type_, axes = graph.type(node.operands[0]), node.attrs["axes"]
     return bool(axes) and type_.data_type in FLOATS and sums_together(type_, axes, target)
-
-
-def _merged(nodes: list[Node]) -> Node:
-    last = nodes[-1]
-    return Node(
-        id=last.id,
-        op=COLUMN_SUMS.name,
-        inputs=tuple(value for node in nodes for value in node.operands),
-        outputs=tuple(value for node in nodes for value in node.outputs),
-        attrs=MappingProxyType(dict(last.attrs)),
-        label=next((node.label for node in nodes if node.label), ""),
-        origins=tuple(origin for node in nodes for origin in node.origins),
-    )

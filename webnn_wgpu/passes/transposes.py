@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping
 
 from ..costs import Target
-from ..ir.graph import Graph, Node
+from ..ir.graph import Graph
 from ..ops.strided import TRANSPOSE
 from ..ops.transposes import MOST_TENSORS, TRANSPOSES, transposed_together
 from .heads import selects_range
+from .rewriting import joined
 
 _WITHIN = 16
 """Most nodes by which a transpose may move forward. Until it is read there, its result takes memory that nothing had before."""
@@ -39,7 +39,7 @@ def merge_transposes(graph: Graph, target: Target) -> Graph:
     several = [group for found in groups.values() for group in found if len(group) > 1]
     if not several:
         return graph
-    merged = {group[0]: _merged([graph.nodes[at] for at in group]) for group in several}
+    merged = {group[0]: joined(TRANSPOSES.name, [graph.nodes[at] for at in group], 0) for group in several}
     dropped = {at for group in several for at in group[1:]}
     return graph.with_nodes(tuple(merged.get(i, node) for i, node in enumerate(graph.nodes) if i not in dropped))
 
@@ -49,17 +49,3 @@ def _producer(graph: Graph, makers: Mapping[int, int], value: int) -> object:
     while value in makers and selects_range(graph.nodes[makers[value]]):
         value = graph.nodes[makers[value]].operands[0]
     return ("node", makers[value]) if value in makers else ("value", value)
-
-
-def _merged(nodes: Sequence[Node]) -> Node:
-    first = nodes[0]
-    return Node(
-        id=first.id,
-        op=TRANSPOSES.name,
-        inputs=tuple(value for node in nodes for value in node.operands),
-        outputs=tuple(value for node in nodes for value in node.outputs),
-        attrs=MappingProxyType(dict(first.attrs)),
-        label=next((node.label for node in nodes if node.label), ""),
-        origins=tuple(origin for node in nodes for origin in node.origins),
-        block=first.block,
-    )
