@@ -207,12 +207,14 @@ BYTES = (
 """Products whose weights devices hold as bytes with a zero point."""
 
 
+_SAME = {"padding": [1, 1, 1, 1]}
+
 IMAGES = (
     Call(
         "conv2d",
         "image-of-many-pixels",
         [(1, 3, 256, 256), (32, 3, 3, 3), (32,)],
-        {"padding": [1, 1, 1, 1]},
+        _SAME,
         constants=frozenset({1, 2}),
     ),
     Call(
@@ -229,8 +231,10 @@ IMAGES = (
         {**_NHWC, "padding": [0, 1, 0, 1], "strides": [2, 2]},
         constants=frozenset({1, 2}),
     ),
+    Call("conv2d", "image-of-many-patches", [(1, 64, 128, 128), (64, 64, 3, 3), (64,)], _SAME, constants=frozenset({1, 2})),
+    Call("conv2d", "image-of-few-patches", [(1, 128, 28, 28), (128, 128, 3, 3), (128,)], _SAME, constants=frozenset({1, 2})),
 )
-"""First layers of U-Net, ResNet and MobileNet, for which GPUs get tiles of several sizes."""
+"""First layers of U-Net, ResNet and MobileNet, for which GPUs get tiles of several sizes, and layers of 3 x 3 taps."""
 
 
 @cache

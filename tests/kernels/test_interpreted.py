@@ -22,6 +22,8 @@ from tests.unit.projections import block
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.costs import Target
+from webnn_wgpu.costs.convolutions import ConvolutionCosts
+from webnn_wgpu.costs.tiles import WINOGRAD_TILES, WinogradTile
 from webnn_wgpu.debug.plan_memory import PlanMemory
 from webnn_wgpu.debug.wgsl.dispatch import SourceKernel
 from webnn_wgpu.debug.wgsl.machine import Budget
@@ -218,6 +220,23 @@ def test_projections_are_added_as_in_the_reference(subgroup_size: int) -> None:
     wanted = interpret(graph, s.feeds)["0"]
     found = interpreted(plan, s.feeds, subgroup_size)["0"]
     np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-5 * float(np.abs(wanted).max()))
+
+
+@pytest.mark.repeats
+@pytest.mark.parametrize("subgroup_size", [8, 16, 32, 64])
+@pytest.mark.parametrize("tile", WINOGRAD_TILES, ids=str)
+def test_every_tile_of_winograd_computes_what_the_reference_does(
+    tile: WinogradTile, subgroup_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ConvolutionCosts, "winograd_tile", lambda *_: tile)
+    options = {"padding": [1, 0, 0, 1], "input_layout": "nhwc" if subgroup_size > 16 else "nchw"}
+    image = (1, 9, 19, 16) if subgroup_size > 16 else (1, 16, 9, 19)
+    call = Call("conv2d", "patches", [image, (36, 16, 3, 3), (36,)], options, constants=frozenset({1, 2}))
+    plan = plan_of(hardware(32), call, "winograd_tiled")
+    assert plan is not None
+    wanted = interpret(graph_of(call), feeds_of(call))
+    for name, array in interpreted(plan, feeds_of(call), subgroup_size).items():
+        assert_alike(array, wanted[name], exact=False)
 
 
 @pytest.mark.repeats

@@ -29,12 +29,14 @@ from tests.targets import DEFAULT_TARGET
 from tests.unit.test_tuning import asked
 from webnn_wgpu.core.errors import MLTypeError, OperationError
 from webnn_wgpu.costs import Target
+from webnn_wgpu.costs.convolutions import ConvolutionCosts
 from webnn_wgpu.costs.depthwise import DepthwiseTimes
-from webnn_wgpu.costs.tiles import BLOCK_TILES, BlockTile
+from webnn_wgpu.costs.tiles import BLOCK_TILES, WINOGRAD_TILES, BlockTile, WinogradTile
 from webnn_wgpu.kernels.packing import Chain as PackingChain
 from webnn_wgpu.kernels.packing import PanelTexture
 from webnn_wgpu.kernels.select import supports, with_tiles
 from webnn_wgpu.kernels.select_convolution import VARIANTS, obstacle
+from webnn_wgpu.kernels.select_convolution import WINOGRAD as BY_WINOGRAD
 from webnn_wgpu.kernels.tuning import Measured, Tuning
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._convolution import convolution_size
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 VARIANT = pytest.mark.parametrize("variant", VARIANTS)
 LAYOUT = pytest.mark.parametrize("layout", INPUT_LAYOUTS)
 
-CASES = {"pointwise": POINTWISE, "depthwise": DEPTHWISE, "winograd": WINOGRAD}
+CASES = {"pointwise": POINTWISE, "depthwise": DEPTHWISE} | dict.fromkeys(BY_WINOGRAD, WINOGRAD)
 """What each variant takes; the others take everything."""
 
 
@@ -76,7 +78,7 @@ def test_reference_is_the_definition(case: Case) -> None:
 @pytest.mark.parametrize("data_type", first_of(["float32", "float16"]))
 def test_sizes_and_options(device: Device, variant: str, layout: str, data_type: str, constant: bool) -> None:
     rng = np.random.default_rng(1)
-    if variant == "winograd" and not constant:
+    if variant in BY_WINOGRAD and not constant:
         return  # Its filter is transformed when the graph is built: see test_what_a_variant_cannot_compute.
     for i, case in enumerate(cases(variant)):
         inputs = case.operands(rng, "conv2d", layout, data_type=data_type, bias=i % 3 != 2)
@@ -93,7 +95,7 @@ def test_filter_layouts(device: Device, layout: str, filter_layout: str, constan
     for variant, case in (
         *itertools.product(("plain", "tiled"), (grouped, GENERAL[1])),
         *((("implicit", grouped), ("implicit", GENERAL[1])) if supports(device.caps, "subgroup") else ()),
-        *((name, own[0]) for name, own in CASES.items() if constant or name != "winograd"),
+        *((name, own[0]) for name, own in CASES.items() if constant or name not in BY_WINOGRAD),
     ):
         inputs = case.operands(rng, "conv2d", layout, filter_layout)
         attrs = case.attrs(layout, filter_layout)
@@ -125,7 +127,7 @@ def test_signed(device: Device, variant: str, layout: str) -> None:
         # patch for each term of the result, and grow by the norms of its transforms (a factor of 9 in the worst case).
         steps = case.depth * case.taps[0] * case.taps[1] + 1
         bound = (
-            (9 if variant == "winograd" else 1) * steps * 2.0**-23 * np.maximum(terms, terms.max() * (variant == "winograd"))
+            (9 if variant in BY_WINOGRAD else 1) * steps * 2.0**-23 * np.maximum(terms, terms.max() * (variant in BY_WINOGRAD))
         )
         if data_type == "float16":
             bound = bound + 2.0**-11 * np.abs(wanted) + 2.0**-25
@@ -183,7 +185,7 @@ def test_grid_folds(device: Device, variant: str, layout: str) -> None:
     case = {
         "pointwise": Case(2, 1, 8, 80, (20, 20), (1, 1)),
         "depthwise": Case(2, 40, 1, 1, (20, 20), (3, 3)),
-        "winograd": Case(1, 1, 40, 80, (30, 30), (3, 3)),
+        **dict.fromkeys(BY_WINOGRAD, Case(1, 1, 40, 80, (30, 30), (3, 3))),
     }.get(variant, Case(1, 2, 3, 80, (30, 30), (2, 2)))
     check_folded(device, "conv2d", case, layout, variant)
 
@@ -216,6 +218,29 @@ def test_every_tile_of_workgroups(device: Device, tile: BlockTile, channels: int
     graph = op_graph("conv2d", inputs, case.attrs(layout))
     assert make_plan(graph, device.target, {"conv2d": "tiled"}).dispatches[-1].spec.param("tile") == tile
     check_op(device, "conv2d", inputs, case.attrs(layout), forced={"conv2d": "tiled"})
+
+
+PATCHES = (
+    Case(2, 1, 16, 36, (9, 11), (3, 3), {"padding": (1, 1, 1, 1)}),
+    Case(1, 1, 8, 68, (14, 13), (3, 3), {"padding": (0, 2, 3, 1)}),
+)
+"""Convolutions of more patches and channels than a tile has, with odd numbers of rows and columns."""
+
+
+@LAYOUT
+@pytest.mark.parametrize("data_type", ["float32", "float16"])
+@pytest.mark.parametrize("tile", WINOGRAD_TILES, ids=str)
+def test_every_tile_of_winograd(
+    device: Device, tile: WinogradTile, layout: str, data_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ConvolutionCosts, "winograd_tile", lambda *_: tile)
+    forced = {"conv2d": "winograd_tiled"}
+    for case in PATCHES:
+        inputs, attrs = case.operands(np.random.default_rng(16), "conv2d", layout, data_type=data_type), case.attrs(layout)
+        graph = op_graph("conv2d", inputs, attrs, constants={1})
+        (dispatch,) = make_plan(graph, device.target, forced).dispatches
+        assert dispatch.spec.param("tile") == tile
+        check_op(device, "conv2d", inputs, attrs, constants={1}, forced=forced)
 
 
 FEW_CHANNELS = (
@@ -272,7 +297,7 @@ def test_images_may_be_constants(device: Device, variant: str, layout: str) -> N
     wide = (Case(2, 1, 20, 12, (12, 12), (1, 1)),) if variant == "pointwise" else ()
     for case in (*cases(variant), *wide):
         inputs = case.operands(rng, "conv2d", layout)
-        constants = {0, 1} if variant == "winograd" else {0}
+        constants = {0, 1} if variant in BY_WINOGRAD else {0}
         check_op(device, "conv2d", inputs, case.attrs(layout), constants=constants, forced={"conv2d": variant})
 
 
@@ -306,7 +331,7 @@ def test_images_of_few_channels_are_read_before_they_are_transposed(device: Devi
     case = {
         "depthwise": Case(2, 1, 1, 8, (6, 7), (3, 3)),
         "pointwise": Case(2, 1, 3, 8, (6, 7), (1, 1)),
-        "winograd": Case(2, 1, 4, 8, (6, 7), (3, 3)),
+        **dict.fromkeys(BY_WINOGRAD, Case(2, 1, 4, 8, (6, 7), (3, 3))),
     }.get(variant, Case(2, 1, 3, 20, (6, 7), (3, 2), {"strides": (2, 1), "padding": (1, 0, 1, 1)}))
     chain = Chain()
     image, weights, bias = case.operands(rng, "conv2d")
@@ -314,7 +339,7 @@ def test_images_of_few_channels_are_read_before_they_are_transposed(device: Devi
     assert weights is not None
     assert bias is not None
     turned = chain.apply("transpose", [chain.input(image)], permutation=(0, 2, 3, 1))
-    filters = chain.constant(weights) if constant or variant == "winograd" else chain.input(weights)
+    filters = chain.constant(weights) if constant or variant in BY_WINOGRAD else chain.input(weights)
     relu = chain.apply("relu", [chain.apply("conv2d", [turned, filters, chain.constant(bias)], **case.attrs("nhwc"))])
     graph = chain.graph(relu)
     fused, _ = run_passes(graph, device.target)
@@ -358,7 +383,7 @@ def test_every_tile(device: Device, tile: str) -> None:
             np.testing.assert_array_equal(actual["0"], interpret(graph, feeds)["0"])
 
 
-@pytest.mark.parametrize("variant", [v for v in VARIANTS if v != "winograd"])
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if v not in BY_WINOGRAD])
 @LAYOUT
 def test_special_values_stay_where_their_taps_reach(device: Device, variant: str, layout: str) -> None:
     rng = np.random.default_rng(9)
@@ -379,7 +404,7 @@ def test_special_values_stay_where_their_taps_reach(device: Device, variant: str
 @pytest.mark.parametrize("kind", ENDINGS)
 def test_epilogue_changes_no_number(device: Device, variant: str, layout: str, kind: str) -> None:
     rng = np.random.default_rng(10)
-    some = {"pointwise": POINTWISE[:2], "depthwise": DEPTHWISE[:2], "winograd": WINOGRAD[:2]}.get(variant, GENERAL[1:3])
+    some = CASES[variant][:2] if variant in CASES else GENERAL[1:3]
     for data_type, case, bias in (("float32", some[0], True), ("float32", some[1], False), ("float16", some[1], True)):
         chain = Chain()
         x, weights, channels = (random_array(rng, data_type, shape, 1) for shape in case.shapes("conv2d", layout))

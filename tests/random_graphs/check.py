@@ -18,6 +18,7 @@ from webnn_wgpu.accuracy.bounds import bounds
 from webnn_wgpu.accuracy.judging import differs, judge
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.ir.verify import verify
+from webnn_wgpu.kernels.select_convolution import WINOGRAD
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.passes import PASSES, run_passes
 from webnn_wgpu.plan import make_plan
@@ -127,7 +128,7 @@ def _check(
             values[node.outputs[0]] = evaluated(simple, node, operands)[0]
             continue
         tally.unjudged[node.op] += not _check_node(
-            simple, node, operands, [values[o] for o in node.outputs], patches=forced.get(node.op) == "winograd"
+            simple, node, operands, [values[o] for o in node.outputs], patches=forced.get(node.op) in WINOGRAD
         )
     tally.nodes.update(node.op for node in simple.nodes)
     wanted = {name: values[value] for name, value in simple.outputs.items()}

@@ -13,7 +13,7 @@ from tests.unit.test_matmul_selection import DEVICES, caps_of, lower
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.costs import Choice, ConvolutionSize, Target
 from webnn_wgpu.kernels.packing import Chain, PanelTexture, Permuted, WinogradFilter
-from webnn_wgpu.kernels.select_convolution import VARIANTS, obstacle, possible
+from webnn_wgpu.kernels.select_convolution import VARIANTS, WINOGRAD, obstacle, possible
 from webnn_wgpu.kernels.spec import Packed, Temp
 from webnn_wgpu.kernels.templates import render
 from webnn_wgpu.ops._convolution import FORWARD_TEMPLATES
@@ -48,6 +48,12 @@ POINTWISE = replace(PLAIN_3X3, kernel=(1, 1), padding=(0, 0))
 GROUPED = replace(STRIDED, groups=32, depth=4, columns=4)
 
 
+def image(device: str, side: int, channels: int) -> str:
+    """Return the variant for 3 x 3 taps on a square image."""
+    sides = (side, side)
+    return chosen(caps_of(device), replace(PLAIN_3X3, depth=channels, columns=channels, input=sides, output=sides))
+
+
 def choose(caps: Caps, size: ConvolutionSize, constant: bool = True) -> Choice:
     return Target.of(caps).costs.convolutions.choose(size, possible(caps, size, constant_filter=constant))
 
@@ -64,7 +70,7 @@ def test_what_needs_no_sums_over_taps_or_channels_goes_first(device: str) -> Non
     assert chosen(caps, DEPTHWISE) == "depthwise"
     assert chosen(caps, replace(DEPTHWISE, kernel=(1, 1), padding=(0, 0))) == "depthwise"
     # One input channel alone is no depthwise convolution: its output channels share every pixel.
-    assert chosen(caps, replace(PLAIN_3X3, depth=1)) not in ("depthwise", "winograd")
+    assert chosen(caps, replace(PLAIN_3X3, depth=1)) not in ("depthwise", *WINOGRAD)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -72,15 +78,12 @@ def test_winograd_where_it_pays_and_can(device: str) -> None:
     caps = caps_of(device)
     assert chosen(caps, WIDE_3X3) == "winograd"
     others = (
-        replace(PLAIN_3X3, depth=28),
-        replace(PLAIN_3X3, columns=28),
         replace(WIDE_3X3, depth=129),
         replace(WIDE_3X3, columns=130),
         replace(WIDE_3X3, groups=2),
         replace(WIDE_3X3, transposed=True),
         replace(WIDE_3X3, dilations=(2, 2)),
         replace(WIDE_3X3, kernel=(5, 5)),
-        replace(PLAIN_3X3, output=(14, 14)),
         STRIDED,
     )
     assert {chosen(caps, size) for size in others} <= {"implicit", "tiled"}
@@ -95,19 +98,27 @@ def test_software_takes_winograd_where_its_transforms_take_less_time_than_they_s
 
 
 @pytest.mark.parametrize("device", ["nvidia", "amd", "webgpu-default"])
-def test_gpus_take_winograd_where_it_saves_more_than_two_dispatches_and_its_memory_traffic(device: str) -> None:
-    caps = caps_of(device)
-
-    def image(side: int, channels: int) -> str:
-        return chosen(caps, replace(PLAIN_3X3, depth=channels, columns=channels, input=(side, side), output=(side, side)))
-
-    assert (image(7, 512), image(64, 256)) == ("tiled", "winograd")
-    assert (image(28, 128), image(64, 128)) == ("tiled", "winograd")
+def test_gpus_take_the_form_of_winograd_that_takes_less_time(device: str) -> None:
+    """Few patches leave cores idle. For many channels two dispatches more and their memory traffic are worth larger tiles."""
+    assert (image(device, 7, 512), image(device, 64, 256)) == ("tiled", "winograd")
+    assert image(device, 28, 128) == ("tiled" if device == "webgpu-default" else "winograd_tiled")
 
 
 def test_small_gpus_take_winograd_for_smaller_images() -> None:
-    size = replace(PLAIN_3X3, depth=256, columns=256, input=(28, 28), output=(28, 28))
-    assert [chosen(Caps(adapter_type=kind), size) for kind in ("DiscreteGPU", "IntegratedGPU")] == ["tiled", "winograd"]
+    assert [image(device, 56, 64) for device in ("nvidia", "intel", "apple")] == ["tiled", "winograd_tiled", "winograd_tiled"]
+    assert [image(device, 14, 256) for device in ("nvidia", "intel")] == ["tiled", "winograd_tiled"]
+
+
+def test_tiles_of_winograd_go_by_the_memory_and_the_registers_of_the_device() -> None:
+    def tile(device: str, size: ConvolutionSize) -> str:
+        return str(Target.of(caps_of(device)).costs.convolutions.winograd_tile(Choice("winograd_tiled", ""), size))
+
+    large = replace(PLAIN_3X3, depth=32, columns=32, input=(256, 256), output=(256, 256))
+    # 32 KiB of workgroup memory, 16 of them, and registers for half as many sums.
+    assert [tile(device, large) for device in ("amd", "webgpu-default", "qualcomm")] == ["32x32x8", "32x32x4", "16x32x8"]
+    # Slices are whole, and few patches do not fill a tile of 32.
+    assert tile("amd", replace(large, depth=36)) == "32x32x4"
+    assert tile("amd", replace(large, input=(7, 7), output=(7, 7))) == "16x32x8"
 
 
 def test_winograd_keeps_to_what_the_device_can_bind() -> None:
@@ -187,7 +198,7 @@ def test_products_within_a_convolution_are_forced_by_their_own_name() -> None:
 
 def test_what_can_be_forced() -> None:
     assert set(forceable()["conv2d"]) == set(VARIANTS)
-    assert set(forceable()["convTranspose2d"]) == set(VARIANTS) - {"winograd"}
+    assert set(forceable()["convTranspose2d"]) == set(VARIANTS) - set(WINOGRAD)
     assert set(forceable()["matmul"]) == {"gemv", "plain", "subgroup", "tiled"}
 
 

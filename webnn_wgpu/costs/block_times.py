@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from .architectures import CORE_INVOCATIONS
 
 if TYPE_CHECKING:
-    from .sizes import ProductSize
-    from .tiles import BlockTile
+    from .sizes import ConvolutionSize, ProductSize
+    from .tiles import BlockTile, WinogradTile
 
 _LAUNCH_CYCLES = 6400
 """A dispatch, from the end of the preceding one to its first workgroups' reads."""
@@ -91,6 +91,17 @@ A tile of 128 x 32 copies five quads. A core then works on four of its workgroup
 those of larger tiles.
 """
 
+_TRANSFORM_SLOTS = 100
+"""Issue slots in which an invocation transforms a patch in a channel: it finds 16 numbers, adds and stores them. Estimated:
+AMD's compiler takes some 80 with the places in workgroup memory."""
+
+_TRANSFORM_REGISTERS = 40
+"""Additional registers for that: the numbers, where they come from and where they go."""
+
+_EXCHANGED_CYCLES = 25
+"""The end of a workgroup by Winograd's algorithm, for each sum of an invocation: it passes through workgroup memory, where four
+invocations read it. Estimated: two barriers for 16 sums."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class BlockTimes:
@@ -102,6 +113,7 @@ class BlockTimes:
         local_rate_bytes: bytes per clock that the workgroup memory of a core serves.
         shared_rate_bytes: bytes per clock and core that the cache serves which cores share.
         registers: registers of 32 bits of a core.
+        local_bytes: bytes of the workgroup memory of a core.
     """
 
     cores: int
@@ -109,6 +121,7 @@ class BlockTimes:
     local_rate_bytes: int
     shared_rate_bytes: float
     registers: int
+    local_bytes: int
 
     def cycles(
         self, tile: BlockTile, parts: int, size: ProductSize, *, patch_reads: int = 0, normalized: bool = False
@@ -127,31 +140,88 @@ class BlockTimes:
             normalized: whether the kernel normalizes the rows of the left factor.
         """
         workgroups = parts * size.matrices * -(-size.M // tile.rows) * -(-size.N // tile.columns)
-        slices = -(-size.K // (parts * tile.depth))
-        lanes = tile.invocations / self.multiply_adds
-        slots = self._slice_slots(tile, size, patch_reads) + normalized * _NORMALIZED_SLOTS * tile.copies_a
-        slice_cycles = lanes * slots
-        # A single workgroup of fewer invocations than lanes leaves the other lanes idle.
-        latency_cycles = _SLICE_LATENCY_CYCLES + _DEPENDENCY * tile.results**0.1 * slice_cycles / min(1, lanes)
-
-        slice_bytes = 4 * (tile.rows + tile.columns) * tile.depth
-        # Workgroups of a core take turns at its arithmetic, and at what the cache delivers to it.
-        shared_cycles = max(slice_cycles, slice_bytes / (_SLICE_READS_SHARE * self.shared_rate_bytes))
-        ends_cycles = _START_CYCLES + _RESULT_CYCLES * tile.results + normalized * _NORMALIZED_CYCLES
-
-        def together(count: int) -> float:
-            return slices * max(latency_cycles, count * shared_cycles) + ends_cycles if count else 0
-
         registers = tile.results + _OTHER_REGISTERS + _COPY_REGISTERS * (tile.copies_a + tile.copies_b)
-        registers += normalized * _NORMALIZED_REGISTERS * tile.copies_a
-        most = max(1, self.registers // (registers * tile.invocations))
-        most = min(most, CORE_INVOCATIONS // tile.invocations)
-        busiest = -(-workgroups // self.cores)
-        rounds, rest = divmod(busiest, most)
-        cycles = _LAUNCH_CYCLES + rounds * together(most) + together(rest)
+        cycles = self._loops(
+            workgroups,
+            invocations=tile.invocations,
+            results=tile.results,
+            registers=registers + normalized * _NORMALIZED_REGISTERS * tile.copies_a,
+            slices=-(-size.K // (parts * tile.depth)),
+            slots=self._slice_slots(tile, size, patch_reads) + normalized * _NORMALIZED_SLOTS * tile.copies_a,
+            local_bytes=0,
+            slice_bytes=4 * (tile.rows + tile.columns) * tile.depth,
+            end_cycles=_RESULT_CYCLES * tile.results + normalized * _NORMALIZED_CYCLES,
+        )
         if tile.splits > 1:
+            busiest, lanes = -(-workgroups // self.cores), tile.invocations / self.multiply_adds
             cycles += busiest * lanes * _EXCHANGE_SLOTS * tile.results * tile.splits
         return cycles + self.adding(parts, size) if parts > 1 else cycles
+
+    def winograd_cycles(self, tile: WinogradTile, size: ConvolutionSize) -> float:
+        """Return the clock cycles of a 3 x 3 convolution by Winograd's algorithm in one kernel.
+
+        Args:
+            tile: the tile of a workgroup.
+            size: the sizes of the convolution.
+        """
+        product = size.winograd_product
+        transform = _COPY_SLOTS + _TRANSFORM_SLOTS / tile.halves
+        copies = _COPY_SLOTS * tile.copies + transform * tile.transforming / tile.invocations
+        arithmetic = tile.results * tile.step
+        return self._loops(
+            -(-product.M // tile.rows) * -(-product.N // tile.columns),
+            invocations=tile.invocations,
+            results=tile.results,
+            registers=tile.results + _OTHER_REGISTERS + 4 * tile.copies + _TRANSFORM_REGISTERS,
+            local_bytes=tile.local_bytes,
+            slices=-(-product.K // tile.step),
+            slots=self._arithmetic_slots(arithmetic, tile.local_bytes_per_multiply_add) + copies,
+            # Neighboring patches share half of their pixels, which the core's own cache serves.
+            slice_bytes=4 * 16 * (tile.rows // 2 + tile.columns) * tile.step,
+            # Four sums become one result.
+            end_cycles=(_RESULT_CYCLES / 4 + _EXCHANGED_CYCLES) * tile.results,
+        )
+
+    def _loops(
+        self,
+        workgroups: int,
+        *,
+        invocations: int,
+        results: int,
+        registers: int,
+        local_bytes: int,
+        slices: int,
+        slots: float,
+        slice_bytes: int,
+        end_cycles: float,
+    ) -> float:
+        """Return the clock cycles of workgroups, which loop over slices.
+
+        Args:
+            workgroups: the number of workgroups.
+            invocations: the invocations of one.
+            results: the sums of an invocation.
+            registers: the registers of an invocation.
+            local_bytes: the bytes of workgroup memory, or 0 if registers limit the workgroups of a core more than these.
+            slices: the slices of a sum.
+            slots: the issue slots of an invocation for a slice.
+            slice_bytes: the bytes that a workgroup reads for a slice.
+            end_cycles: the clock cycles of a workgroup behind the loop.
+        """
+        lanes = invocations / self.multiply_adds
+        slice_cycles = lanes * slots
+        # A single workgroup of fewer invocations than lanes leaves the other lanes idle.
+        latency_cycles = _SLICE_LATENCY_CYCLES + _DEPENDENCY * results**0.1 * slice_cycles / min(1, lanes)
+        # Workgroups of a core take turns at its arithmetic, and at what the cache delivers to it.
+        shared_cycles = max(slice_cycles, slice_bytes / (_SLICE_READS_SHARE * self.shared_rate_bytes))
+
+        def together(count: int) -> float:
+            return slices * max(latency_cycles, count * shared_cycles) + _START_CYCLES + end_cycles if count else 0
+
+        most = min(self.registers // (registers * invocations), CORE_INVOCATIONS // invocations)
+        most = max(1, min(most, self.local_bytes // local_bytes) if local_bytes else most)
+        rounds, rest = divmod(-(-workgroups // self.cores), most)
+        return _LAUNCH_CYCLES + rounds * together(most) + together(rest)
 
     def adding(self, parts: int, size: ProductSize) -> float:
         """Return the clock cycles of the dispatch that adds up the parts of all sums of a product."""
@@ -165,12 +235,14 @@ class BlockTimes:
 
     def _slice_slots(self, tile: BlockTile, size: ProductSize, patch_reads: int) -> float:
         """Return the issue slots of an invocation for a slice."""
-        arithmetic = tile.results * tile.step
-        local_bytes = arithmetic * tile.local_bytes_per_multiply_add
-        local = local_bytes * self.multiply_adds / self.local_rate_bytes
-        more, less = max(arithmetic, local), min(arithmetic, local)
         # A copy takes a quad of each factor. Only those of the left one may be outside of an image.
         rest = _REST_SLOTS if tile.rest(size.K, whole=size.K % 4 == 0) == "end" else 0
         read = _SHARED_STEP_SLOTS if patch_reads > 1 and tile.shares_steps else _PATCH_SLOTS
         copies = (_COPY_SLOTS + rest) * (tile.copies_a + tile.copies_b) + read * patch_reads * tile.copies_a
-        return more + (1 - _HIDDEN) * less + copies
+        return self._arithmetic_slots(tile.results * tile.step, tile.local_bytes_per_multiply_add) + copies
+
+    def _arithmetic_slots(self, multiply_adds: int, local_bytes_each: float) -> float:
+        """Return the issue slots of an invocation for multiply-adds, and for reading their factors from workgroup memory."""
+        local = multiply_adds * local_bytes_each * self.multiply_adds / self.local_rate_bytes
+        more, less = max(multiply_adds, local), min(multiply_adds, local)
+        return more + (1 - _HIDDEN) * less

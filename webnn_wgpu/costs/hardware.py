@@ -142,16 +142,21 @@ class HardwareConvolutions(ConvolutionCosts):
 
     rates: DeviceRates
 
-    def _winograd_pays(self, size: ConvolutionSize, possible: Collection[str]) -> bool:
-        """Return whether Winograd's algorithm takes three quarters of the time at most.
+    def _winograd(self, size: ConvolutionSize, possible: Collection[str]) -> str:
+        """Return the faster variant of Winograd's algorithm if it takes three quarters of the time at most.
 
-        It makes 16 multiply-adds where the convolution makes 36. The price is two dispatches, which wait for each other, and
-        two transformed tensors, 4 times as large as input and output, that are written and read.
+        It makes 16 multiply-adds where the convolution makes 36. In one kernel, each workgroup transforms the patches for its
+        own channels. The price of three kernels is two dispatches, which wait for each other, and two transformed tensors, 4
+        times as large as input and output, that are written and read.
         """
         transformed = size.winograd_product
         moved_bytes = 2 * 4 * transformed.matrices * transformed.M * (transformed.N + transformed.K)
-        ns = self._product_ns(transformed) + moved_bytes / self.rates.bytes_per_ns + 2 * _TRANSFORM_NS
-        return ns <= _WORTHWHILE_SHARE * self._product_ns(size.product, patch_reads=1)
+        apart_ns = self._product_ns(transformed) + moved_bytes / self.rates.bytes_per_ns + 2 * _TRANSFORM_NS
+        tile = self.winograd_tile(Choice("winograd_tiled", ""), size)
+        together_ns = self.products.blocks.winograd_cycles(tile, size) / CYCLES_PER_NS
+        if min(apart_ns, together_ns) > _WORTHWHILE_SHARE * self._product_ns(size.product, patch_reads=1):
+            return ""
+        return "winograd_tiled" if together_ns < apart_ns else "winograd"
 
     def _product_ns(self, size: ProductSize, patch_reads: int = 0) -> float:
         """Return the time of a product in its best tile and number of parts."""
@@ -281,6 +286,7 @@ def costs_of(caps: Caps) -> Costs:
             local_rate_bytes=architecture.local_rate_bytes,
             shared_rate_bytes=SHARED_BYTES_PER_CYCLE,
             registers=architecture.register_bytes // 4,
+            local_bytes=architecture.local_bytes,
         ),
         most_results=architecture.most_results,
         divides_sums=True,
@@ -298,6 +304,7 @@ def costs_of(caps: Caps) -> Costs:
             # Estimated: a part is to have work for all cores, and to stay in the cache that they share.
             winograd_part_bytes=1 << 24,
             most_winograd_parts=UNLIMITED,
+            most_local_bytes=caps.limit("max-compute-workgroup-storage-size"),
             written_width=7,  # assumed
             # Eight pixels of two rows take 200 registers.
             wide_taps=UNLIMITED,

@@ -116,13 +116,15 @@ class SoftwareConvolutions(ConvolutionCosts):
     winograd_channels: int
     winograd_patches: int
 
-    def _winograd_pays(self, size: ConvolutionSize, possible: Collection[str]) -> bool:
+    def _winograd(self, size: ConvolutionSize, possible: Collection[str]) -> str:
         patches = size.images * math.prod(size.patches)
-        if "implicit" not in possible:
-            return min(size.depth, size.columns) >= self.winograd_channels and patches >= self.winograd_patches
-        products = self.products.subgroup_nanoseconds(size.winograd_product, texture=True)
-        transforms = _TRANSFORMED_NS * 16 * patches * (size.depth + size.columns)
-        return products + transforms < _WORTH_ROUNDING * self.products.subgroup_nanoseconds(size.product, texture=True)
+        if "implicit" in possible:
+            products = self.products.subgroup_nanoseconds(size.winograd_product, texture=True)
+            transforms = _TRANSFORMED_NS * 16 * patches * (size.depth + size.columns)
+            pays = products + transforms < _WORTH_ROUNDING * self.products.subgroup_nanoseconds(size.product, texture=True)
+        else:
+            pays = min(size.depth, size.columns) >= self.winograd_channels and patches >= self.winograd_patches
+        return "winograd" if pays else ""
 
     def _choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:
         if "implicit" in possible:
@@ -271,7 +273,9 @@ def costs_of(caps: Caps) -> Costs:
         gemv_rows=4,
         integer_rows=0,
         # The tiled kernel is not chosen, but it may be forced.
-        blocks=BlockTimes(cores=1, multiply_adds=8, local_rate_bytes=32, shared_rate_bytes=32, registers=1 << 16),
+        blocks=BlockTimes(
+            cores=1, multiply_adds=8, local_rate_bytes=32, shared_rate_bytes=32, registers=1 << 16, local_bytes=1 << 16
+        ),
         most_results=64,
         # A second dispatch saves no time on a few cores.
         divides_sums=False,
@@ -288,6 +292,7 @@ def costs_of(caps: Caps) -> Costs:
             # The intermediate results of a part stay in a core's cache. Threads wait for each other at the end of each part.
             winograd_part_bytes=1 << 19,
             most_winograd_parts=3,
+            most_local_bytes=caps.limit("max-compute-workgroup-storage-size"),
             # A loop over taps in a row takes twice the time.
             written_width=7,
             wide_taps=7,

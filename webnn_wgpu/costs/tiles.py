@@ -127,6 +127,86 @@ def block_tile(sides: Iterable[float]) -> BlockTile:
     raise MLTypeError("no tile of the tiled kernel has these sides", got=got, allowed=allowed)
 
 
+@dataclass(frozen=True, kw_only=True)
+class WinogradTile:
+    """The part of a 3 x 3 convolution that one workgroup computes (`shaders/ops/conv2d.winograd_tiled.wgsl.j2`).
+
+    Each of the 16 positions in a patch has 4 x 4 invocations.
+
+    Attributes:
+        own_rows, own_columns: the numbers of patches and of output channels that each invocation multiplies: 4 or 8, and 8.
+        step: the input channels of a slice, 4 or 8.
+
+    Example:
+        >>> tile = WinogradTile(own_rows=8, own_columns=8, step=4)
+        >>> tile.rows, tile.columns, tile.local_bytes, str(tile)
+        (32, 32, 16384, '32x32x4')
+    """
+
+    own_rows: int
+    own_columns: int
+    step: int
+
+    invocations = 256
+    """Invocations of the workgroup."""
+
+    @property
+    def rows(self) -> int:
+        """Patches of 2 x 2 output pixels."""
+        return 4 * self.own_rows
+
+    @property
+    def columns(self) -> int:
+        """Output channels."""
+        return 4 * self.own_columns
+
+    @property
+    def sides(self) -> tuple[int, int, int]:
+        """The numbers that name the tile: its patches and channels, and the channels of a slice."""
+        return self.rows, self.columns, self.step
+
+    @property
+    def results(self) -> int:
+        """Sums of an invocation."""
+        return self.own_rows * self.own_columns
+
+    @property
+    def local_bytes(self) -> int:
+        """Bytes of workgroup memory."""
+        return self.step << 12
+
+    @property
+    def local_bytes_per_multiply_add(self) -> float:
+        """Bytes of float32 that an invocation reads from workgroup memory for each of its multiply-adds."""
+        return 4 * (self.own_rows + self.own_columns) / self.results
+
+    @property
+    def copies(self) -> int:
+        """Quads of the filter that each invocation copies of a slice."""
+        return 4 * self.step * self.columns // self.invocations
+
+    @property
+    def halves(self) -> int:
+        """Invocations that share the transform of a patch in a channel."""
+        return 1 if self.rows * self.step >= self.invocations else 2
+
+    @property
+    def transforming(self) -> int:
+        """Invocations that transform a patch in a channel, or half of it."""
+        return self.halves * self.step * self.rows
+
+    def __str__(self) -> str:
+        return "x".join(map(str, self.sides))
+
+
+WINOGRAD_TILES = (
+    WinogradTile(own_rows=8, own_columns=8, step=8),
+    WinogradTile(own_rows=8, own_columns=8, step=4),
+    WinogradTile(own_rows=4, own_columns=8, step=8),
+    WinogradTile(own_rows=4, own_columns=8, step=4),
+)
+"""The tiles of Winograd's algorithm in one kernel. Those of 4 channels in a slice fit WebGPU's default limits."""
+
 PLAIN_ROWS = (1, 2, 4, 8)
 """Rows that an invocation of the plain kernel may take."""
 

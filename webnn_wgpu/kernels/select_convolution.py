@@ -9,12 +9,15 @@ from ..costs import ConvolutionSize
 from .element import QUAD
 from .select import supports
 
-VARIANTS = ("implicit", "tiled", "plain", "depthwise", "pointwise", "winograd")
+VARIANTS = ("implicit", "tiled", "plain", "depthwise", "pointwise", "winograd", "winograd_tiled")
 """The kernel variants of convolutions.
 
-`implicit`, `tiled`, `plain` and `depthwise` are templates `shaders/ops/conv2d.<variant>.wgsl.j2`. `pointwise` is a matrix
-product. `winograd` is two transforms with sixteen matrix products between them.
+`pointwise` is a matrix product. `winograd` is two transforms with sixteen matrix products between them. The others are
+templates `shaders/ops/conv2d.<variant>.wgsl.j2`.
 """
+
+WINOGRAD = ("winograd", "winograd_tiled")
+"""The variants that use Winograd's algorithm, whose results are less exact: in three kernels, or in one."""
 
 
 def possible(caps: Caps, size: ConvolutionSize, *, constant_filter: bool) -> list[str]:
@@ -39,7 +42,7 @@ def obstacle(caps: Caps, size: ConvolutionSize, variant: str, *, constant_filter
         steps = (*size.kernel, *size.strides, size.groups)
         same = set(steps) == {1} and set(size.padding) == {0} and size.input == size.output
         return "" if same else "it takes one tap, one group, strides of 1 and no padding"
-    if variant == "winograd":
+    if variant in WINOGRAD:
         return _winograd_obstacle(caps, size, constant_filter)
     return ""
 

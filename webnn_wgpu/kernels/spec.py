@@ -18,11 +18,13 @@ from ..core.caps import Caps
 from ..costs import ProductSize, Tile
 from ..costs.attention import AttentionTile
 from ..costs.few_rows import RowTile
-from ..costs.tiles import BlockTile
+from ..costs.tiles import BlockTile, WinogradTile
 from .element import ELEMENTS, QUAD, WORD_BYTES
 
 UniformType: TypeAlias = Literal["u32", "i32", "f32"]
 Access: TypeAlias = Literal["read", "write", "texture", "sampled"]
+
+_Tile = BlockTile | WinogradTile | RowTile | AttentionTile
 
 TEXTURES = ("texture", "sampled")
 """The accesses of textures. The other accesses are those of buffers."""
@@ -221,9 +223,7 @@ class KernelSpec:
     def __str__(self) -> str:
         if self.source:
             return self.template
-        simple = [
-            f"{k}={v}" for k, v in self.params if isinstance(v, bool | int | float | str | BlockTile | RowTile | AttentionTile)
-        ]
+        simple = [f"{k}={v}" for k, v in self.params if isinstance(v, bool | int | float | str | _Tile)]
         return f"{self.template}[{', '.join(simple)}]"
 
 

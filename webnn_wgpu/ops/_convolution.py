@@ -42,7 +42,7 @@ from ._product_kernel import Addend, finish
 from ._quads import fits_binding
 from ._strided_copy import STRIDED, strided_call
 from ._winograd import TEMPLATES as WINOGRAD
-from ._winograd import winograd_calls
+from ._winograd import winograd_call, winograd_calls
 
 if TYPE_CHECKING:
     from ..ir.types import TensorType
@@ -112,6 +112,10 @@ def convolution_calls(low: Lowering, *, transposed: bool) -> list[KernelCall]:
             weights = filter_in(low, size, "ghwio", calls)
             assert isinstance(weights, Packed)
             return winograd_calls(low, size, weights, bias_of(low), read_at(size, "columns"), choice.reason)
+        case "winograd_tiled":
+            weights = filter_in(low, size, "ghwio", calls)
+            assert isinstance(weights, Packed)
+            return [winograd_call(low, size, weights, bias_of(low), read_at(size, "columns"), choice)]
         case "depthwise":
             calls.append(_depthwise_call(low, size, calls, choice.reason))
             return calls
@@ -124,8 +128,12 @@ def _choose(low: Lowering, size: ConvolutionSize) -> Choice:
     able = possible(low.caps, size, constant_filter=constant)
     forced = low.forced_variant
     if forced is None:
+        costs = low.target.costs.convolutions
         candidates = [name for v in able for name in select.with_tiles(v, texture=constant)]
-        return low.measured(candidates) or low.target.costs.convolutions.choose(size, able)
+        if "winograd_tiled" in able:
+            candidates.remove("winograd_tiled")
+            candidates += [select.spelled("winograd_tiled", tile.sides) for tile in costs.winograd_tiles(size)]
+        return low.measured(candidates) or costs.choose(size, able)
     why = obstacle(low.caps, size, forced, constant_filter=constant)
     if why:
         raise OperationError(

@@ -1,4 +1,8 @@
-"""Winograd's F(2x2, 3x3): 3 x 3 convolutions with 16 multiplications for four pixels instead of 36."""
+"""Winograd's F(2x2, 3x3): 3 x 3 convolutions with 16 multiplications for four pixels instead of 36.
+
+On GPUs, one kernel transforms patches, multiplies them and transforms the sums back. In the other form these are three kernels,
+whose products may be in the registers of subgroups.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +14,21 @@ from ..kernels import select
 from ..kernels.element import QUAD
 from ..kernels.packing import Chain, WinogradFilter
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, grid_1d
+from ..kernels.tiles import tile_uniforms
 from ._factors import Factor
 from ._patches import Patches, patch_uniforms
 from ._product import product_calls
 from ._product_kernel import Addend, ProductKernel, Read, finish
 
 if TYPE_CHECKING:
-    from ..costs import ConvolutionSize, Target
+    from ..costs import Choice, ConvolutionSize, Target
     from ._def import Lowering
 
 _INPUT = KernelTemplate("winograd.input")
 _OUTPUT = KernelTemplate("winograd.output", ("form", "half", "c_read", "expression", "extra_reads"))
-TEMPLATES = (_INPUT, _OUTPUT)
-"""The templates of the transforms."""
+_TILED = KernelTemplate("conv2d.winograd_tiled", ("tile", "nhwc", "form", "c_read", "expression", "extra_reads"))
+TEMPLATES = (_INPUT, _OUTPUT, _TILED)
+"""The templates of the transforms, and of the kernel that does everything."""
 
 _WHOLE_TILES = 64
 """Rows that are whole tiles of the products' kernels, but for those in the registers of a subgroup."""
@@ -94,8 +100,7 @@ def _calls_of_part(
     first = kernel.call(_INPUT, grid_1d(-(-items // 64), low.caps), reason)
 
     a = Factor(transformed, "float32", (16, count, size.depth))
-    transform = WinogradFilter(low.zero_point(1))
-    b = Factor(Packed(weights.value, Chain(weights.packing, transform)), "float32", (16, size.depth, size.columns))
+    b = Factor(_transformed(low, weights), "float32", (16, size.depth, size.columns))
     products = product_calls(low, a, b, into=sums)
 
     kernel = ProductKernel()
@@ -117,3 +122,35 @@ def _calls_of_part(
     last = kernel.call(_OUTPUT, grid_1d(-(-items // 64), low.caps), "transformed back")
     share = count / patches
     return [replace(first, share=share), *products, replace(last, share=share)]
+
+
+def _transformed(low: Lowering, weights: Packed) -> Packed:
+    """Return the transformed filter: [16, channels, output channels]."""
+    return Packed(weights.value, Chain(weights.packing, WinogradFilter(low.zero_point(1))))
+
+
+def winograd_call(
+    low: Lowering, size: ConvolutionSize, weights: Packed, bias: Addend | None, read: Read, choice: Choice
+) -> KernelCall:
+    """Return the call of the kernel that transforms, multiplies and transforms back, with the epilogue.
+
+    Args:
+        low: the node.
+        size: its sizes.
+        weights: the filter, packed as [1, 3, 3, channels, output channels].
+        bias: the addend, one element per channel.
+        read: returns how the kernel addresses the bias and the epilogue's operands.
+        choice: the choice of the kernel, which may name a tile.
+    """
+    tile, product = low.target.costs.convolutions.winograd_tile(choice, size), size.winograd_product
+    kernel = ProductKernel()
+    kernel.bind(Binding(name="input", access="read", element=low.input().data_type), low.value(0))
+    kernel.bind(Binding(name="weights", access="read", element="float32", quad=True), _transformed(low, weights))
+    # The patches are two pixels apart.
+    patch_uniforms(kernel, Patches.of(replace(size, strides=(2, 2)), nhwc=size.nhwc))
+    patches_y, patches_x = size.patches
+    tiles = tile_uniforms(replace(product, matrices=1), tile.rows, tile.columns)
+    kernel.uniforms(patches_y=patches_y, patches_x=patches_x, M=product.M, N=product.N, **tiles)
+    kernel.params |= {"tile": tile, "nhwc": size.nhwc, "form": "nhwc" if size.nhwc else "nchw"}
+    finish(kernel, low, size.nhwc, read, bias, row=size.columns)
+    return kernel.call(_TILED, grid_1d(tiles["tiles"], low.caps), choice.reason)

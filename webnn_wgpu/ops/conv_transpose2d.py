@@ -12,7 +12,7 @@ import numpy as np
 from ..core.data_types import MAX_DIMENSION
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.select_convolution import VARIANTS
+from ..kernels.select_convolution import VARIANTS, WINOGRAD
 from ..kernels.spec import KernelCall
 from ._attrs import Attr
 from ._convolution import TEMPLATES, convolution_calls
@@ -150,7 +150,7 @@ CONV_TRANSPOSE2D = OpDef(
     cost=Cost(_operations),
     bounds=sums(products_of),
     rank_phrase="ConvTranspose2d input must be 4D, as must its filter, and bias 1D",
-    variants=tuple(v for v in VARIANTS if v != "winograd"),
+    variants=tuple(v for v in VARIANTS if v not in WINOGRAD),
     documentation=Documentation(
         group=CONVOLUTION,
         summary="2-D transposed convolution: every input pixel adds the filter, times itself, to the output around it.",
