@@ -1,7 +1,7 @@
 """Winograd's F(2x2, 3x3): 3 x 3 convolutions with 16 multiplications for four pixels instead of 36.
 
-On GPUs, one kernel transforms patches, multiplies them and transforms the sums back. In the other form these are three kernels,
-whose products may be in the registers of subgroups.
+Variant `winograd_tiled` is one kernel, which transforms patches, multiplies them and transforms the sums back. Variant
+`winograd` is three kernels, whose products may be in the registers of subgroups.
 """
 
 from __future__ import annotations
