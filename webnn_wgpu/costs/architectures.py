@@ -7,8 +7,8 @@ GPU core of Apple and a shader processor of Qualcomm. Sources:
 * Apple, and a comparison of all: github.com/philipturner/metal-benchmarks, layout of a core
 * NVIDIA: CUDA C++ Programming Guide, tables of technical specifications and arithmetic throughput by compute capability
 * Intel: oneAPI GPU Optimization Guide, chapter on the Xe architecture, and Intel Processor Graphics Gen11 Architecture
-* `runs_side_by_side`: T. Sorensen et al., Specifying and Testing GPU Workgroup Progress Models, 2021, by which GPUs of Apple
-  and ARM do not. Assumed of those of AMD, Intel and NVIDIA. Of Qualcomm's it is unknown.
+* `runs_side_by_side`: T. Sorensen et al., Specifying and Testing GPU Workgroup Progress Models, 2021. In its tests, workgroups
+  do on GPUs of NVIDIA, on Intel HD 620 and on Adreno 620, but not on Apple A12 and Mali-G77. Assumed of AMD's.
 * assumed: all figures of Qualcomm, `register_bytes` of Apple (that comparison says 384 KiB), and `latency_subgroups`
   everywhere. Of these figures an NVIDIA H200 confirmed the rate of its workgroup memory alone.
 
@@ -184,6 +184,7 @@ ARCHITECTURES = (
         local_bytes=32 << 10,
         local_rate_bytes=64,
         latency_subgroups=12,
+        runs_side_by_side=True,
     ),
 )
 """The architectures, special names before general ones."""

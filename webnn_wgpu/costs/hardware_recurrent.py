@@ -97,6 +97,18 @@ class HardwareRecurrent(RecurrentCosts):
             local_bytes=self.most_local_bytes,
         )
 
+    def alone_tile(self, size: RecurrentSize) -> CooperativeTile:
+        """Return a tile of the kernel in which a single workgroup computes everything, and keeps no weights."""
+        tile = cooperative_tile(
+            size,
+            cores=size.chains * size.rows * size.hidden,
+            registers=4 * size.weights,
+            most_invocations=self.sequence_invocations,
+            local_bytes=self.most_local_bytes,
+        )
+        assert tile is not None
+        return tile
+
     def choose(self, size: RecurrentSize, *, several: bool, in_way: Mapping[str, str]) -> Choice:
         """Return a kernel that computes all time steps in one dispatch, or the one with a dispatch for each time step."""
         if size.steps == 1:
@@ -140,6 +152,10 @@ class HardwareRecurrent(RecurrentCosts):
                     f"about {together_ns / 1000:.0f} us in workgroups side by side, {layers_us:.0f} us one after the other"
                 )
                 return Choice("cooperative", estimates)
+        if own.variant == "cooperative" and not in_way.get("turns") and layers_ns < _WORTH_COOPERATION * stack_ns:
+            # One dispatch clears the exchanged words of all layers, and one would compute all of them again.
+            turns_us = layers_us - (layers - 1) * _COOPERATIVE_DISPATCHES * DEPENDENT_DISPATCH_NS / 1000
+            return Choice("turns", f"about {turns_us:.0f} us, a dispatch for each layer, {stack_us:.0f} us in common ones")
         estimates = f"about {stack_us:.0f} us in {waves} common dispatches, {layers_us:.0f} us one after the other"
         return Choice("stack" if stack_ns < layers_ns else "layers", estimates)
 

@@ -94,6 +94,14 @@ class RecurrentCosts(ABC):
         """Return the tile of the `cooperative` kernel, or None if workgroups of the device should not wait for each other."""
         return None
 
+    def alone_tile(self, size: RecurrentSize) -> CooperativeTile:
+        """Return a tile of the `cooperative` kernel in which a single workgroup computes everything.
+
+        Raises:
+            NotImplementedError: workgroups of the device should not wait for each other.
+        """
+        raise NotImplementedError
+
     @abstractmethod
     def shares_of_sums(self, invocations: int) -> int:
         """Return how many invocations share a sum of the `steps` kernel: 1, or at least 8.
@@ -105,7 +113,8 @@ class RecurrentCosts(ABC):
     def choose_stack(self, size: RecurrentSize, copies: int, *, in_way: Mapping[str, str]) -> Choice:
         """Return "stack" if layers should make their steps in common dispatches, each layer a step behind the one below.
 
-        Otherwise "cooperative", if workgroups should make all steps of all layers side by side, or else "layers".
+        Otherwise "cooperative", if workgroups should make all steps of all layers side by side, or "turns", if those of one
+        layer at a time. Or else "layers".
 
         Args:
             size: the layers. The sequence of each is the input of the next one.

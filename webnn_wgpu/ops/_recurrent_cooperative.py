@@ -1,21 +1,27 @@
 """gru, lstm and stacks of them in one dispatch, whose workgroups each hold weights and exchange the states after each step.
 
+Layers whose weights do not fit the registers together have a dispatch each, and a matrix product between them.
+
 WebGPU does not promise that workgroups run side by side. Where one waits too long, it gives up, and another dispatch computes
 all time steps in a single workgroup. So the results never depend on it, only the time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 
 from ..core.caps import Caps
-from ..costs import RecurrentSize
+from ..costs import CooperativeTile, RecurrentSize
 from ..kernels.element import QUAD, padded_bytes
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp
+from ..kernels.packing import Columns
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand, Packed, Temp, value_of
 from ._def import Lowering
+from ._factors import Factor
+from ._product import product_calls
 from ._recurrent_network import BoundOperand, Field, Network, Sizes, initial_states
 
-COOPERATIVE = KernelTemplate("recurrent.cooperative", ("mode", "cell", "stack", "tile", "quad"))
+COOPERATIVE = KernelTemplate("recurrent.cooperative", ("mode", "cell", "stack", "turn", "tile", "quad"), optional=("turn",))
 
 _MOST_EXCHANGED_BYTES = 16 << 20
 """The maximum size of the words that workgroups exchange: they are cleared before each run."""
@@ -84,23 +90,118 @@ def cooperative_calls(
         calls: the list that receives the calls.
         row: the vectors of a layer of a stack, in hidden sizes.
     """
-    sizes, tile = network.sizes, network.low.target.costs.recurrent.cooperative_tile(size)
+    tile = network.low.target.costs.recurrent.cooperative_tile(size)
     assert tile is not None
-    exchange = Temp("exchange", _exchanged_bytes(size))
-    words = exchange.size_bytes // 4
-    exchanged = BoundOperand(Binding(name="exchange", access="write", element="atomic32"), exchange)
+    exchanged = _exchanged(size)
     bound = (network.projection, *fixed, *network.initial.values(), *network.outputs, exchanged)
-    params = {"stack": size.layers > 1, "tile": tile, "quad": sizes.H % QUAD == 0}
-    clear: list[Field] = [("words", "u32", words)]
-    workgroups = -(-words // tile.invocations)
-    calls.append(network.call(COOPERATIVE, [exchanged], clear, workgroups, reason, {"mode": "clear", **params}))
-    blocks, panels = -(-sizes.B // tile.rows), -(-sizes.H // tile.units)
-    numbers = {"chains": size.chains, "stride": _stride(sizes.H), "blocks": blocks, "panels": panels, "vectors": row}
-    own = {
-        "all": {"tiles": size.chains * blocks * panels, "patience": _PATIENCE + _STEP_PATIENCE * sizes.S},
-        "alone": {"tiles": size.directions * blocks, "patience": 0},
-    }
-    reasons = {"all": reason, "alone": "computes all steps again if workgroups did not run side by side"}
-    for mode, more in own.items():
-        fields: list[Field] = [(name, "u32", number) for name, number in (numbers | more).items()]
-        calls.append(network.call(COOPERATIVE, bound, fields, more["tiles"], reasons[mode], {"mode": mode, **params}))
+    calls += [
+        _clear(network, size, tile, exchanged, reason),
+        _all(network, size, tile, bound, row, reason),
+        _alone(network, size, tile, bound, row),
+    ]
+
+
+def turn_calls(
+    network: Network, size: RecurrentSize, fixed: Sequence[BoundOperand], reason: str, calls: list[KernelCall], *, row: int
+) -> None:
+    """Add the calls of a stack whose layers take turns: a dispatch makes all steps of one, a product the input of the next.
+
+    Only the last call computes everything again, if workgroups waited in vain in any of the dispatches.
+
+    Args:
+        network: the network, whose weights are constants.
+        size: its size.
+        fixed: the bindings of the weights of all layers, and of the vectors.
+        reason: the reason for the choice.
+        calls: the list that receives the calls.
+        row: the vectors of a layer, in hidden sizes.
+    """
+    costs, sizes, exchanged = network.low.target.costs.recurrent, network.sizes, _exchanged(size)
+    tile, whole = costs.cooperative_tile(replace(size, layers=1)), costs.alone_tile(size)
+    assert tile is not None
+    *states, last = network.outputs if len(network.outputs) > len(network.states) else (*network.outputs, None)
+    initial, weights = network.initial.values(), fixed[0]
+    calls.append(_clear(network, size, tile, exchanged, reason))
+    projection = network.projection
+    for layer in range(size.layers):
+        sequence = last
+        if layer < size.layers - 1:
+            sequence = BoundOperand(
+                Binding(name="sequence", access="write"), Temp(f"sequence {layer}", 4 * sizes.S * sizes.B * sizes.H)
+            )
+        bound = (projection, *fixed, *initial, *states, *([sequence] if sequence else []), exchanged)
+        calls.append(_all(network, size, tile, bound, row, reason, turn=layer))
+        if layer < size.layers - 1:
+            assert sequence is not None
+            projection = _projection(network, sequence.operand, weights, 2 * layer + 1, calls)
+    bound = (network.projection, *fixed, *initial, *network.outputs, exchanged)
+    calls.append(_alone(network, size, whole, bound, row))
+
+
+def _projection(
+    network: Network, sequence: Operand, weights: BoundOperand, matrix: int, calls: list[KernelCall]
+) -> BoundOperand:
+    """Add the product of a layer's states with a matrix of the weights, and return it: the next layer's input."""
+    low, sizes = network.low, network.sizes
+    rows = sizes.S * sizes.B
+    projection = Temp(f"projection {matrix}", 4 * rows * sizes.N)
+    columns = Columns(matrix * sizes.N, (matrix + 1) * sizes.N, rows=sizes.H, transposed=True)
+    factor = Factor(Packed(value_of(weights.operand), columns), weights.binding.element, (sizes.H, sizes.N))
+    calls += product_calls(low, Factor(sequence, "float32", (rows, sizes.H)), factor, into=projection)
+    return BoundOperand(network.projection.binding, projection)
+
+
+def _exchanged(size: RecurrentSize) -> BoundOperand:
+    binding = Binding(name="exchange", access="write", element="atomic32")
+    return BoundOperand(binding, Temp("exchange", _exchanged_bytes(size)))
+
+
+def _clear(network: Network, size: RecurrentSize, tile: CooperativeTile, exchanged: BoundOperand, reason: str) -> KernelCall:
+    """Return the call that clears the exchanged words."""
+    words = _exchanged_bytes(size) // 4
+    params = _params("clear", network, size, tile)
+    return network.call(COOPERATIVE, [exchanged], [("words", "u32", words)], -(-words // tile.invocations), reason, params)
+
+
+def _all(
+    network: Network,
+    size: RecurrentSize,
+    tile: CooperativeTile,
+    bound: Sequence[BoundOperand],
+    row: int,
+    reason: str,
+    turn: int | None = None,
+) -> KernelCall:
+    """Return the call that makes all steps side by side: of all chains, or of the layer whose turn it is."""
+    blocks, panels = _tiles(network, tile)
+    tiles = (size.chains if turn is None else 1) * blocks * panels
+    numbers = {"tiles": tiles, "patience": _PATIENCE + _STEP_PATIENCE * network.sizes.S}
+    params = _params("all", network, size, tile)
+    if turn is not None:
+        numbers["turn"] = turn
+        params["turn"] = True
+    return network.call(COOPERATIVE, bound, _fields(network, size, tile, row, numbers), tiles, reason, params)
+
+
+def _alone(network: Network, size: RecurrentSize, tile: CooperativeTile, bound: Sequence[BoundOperand], row: int) -> KernelCall:
+    """Return the call that makes all steps again if workgroups waited in vain."""
+    blocks, _ = _tiles(network, tile)
+    tiles = size.directions * blocks
+    fields = _fields(network, size, tile, row, {"tiles": tiles, "patience": 0})
+    reason = "computes all steps again if workgroups did not run side by side"
+    return network.call(COOPERATIVE, bound, fields, tiles, reason, _params("alone", network, size, tile))
+
+
+def _tiles(network: Network, tile: CooperativeTile) -> tuple[int, int]:
+    """Return the blocks of batch rows, and the panels of hidden units."""
+    return -(-network.sizes.B // tile.rows), -(-network.sizes.H // tile.units)
+
+
+def _fields(network: Network, size: RecurrentSize, tile: CooperativeTile, row: int, own: Mapping[str, int]) -> list[Field]:
+    blocks, panels = _tiles(network, tile)
+    numbers = {"chains": size.chains, "stride": _stride(network.sizes.H), "blocks": blocks, "panels": panels, "vectors": row}
+    return [(name, "u32", number) for name, number in {**numbers, **own}.items()]
+
+
+def _params(mode: str, network: Network, size: RecurrentSize, tile: CooperativeTile) -> dict[str, Hashable]:
+    return {"mode": mode, "stack": size.layers > 1, "tile": tile, "quad": network.sizes.H % QUAD == 0}

@@ -19,7 +19,7 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp
 from ._def import Lowering
 from ._factors import Factor, row_major
 from ._quads import fits_binding
-from ._recurrent_cooperative import cooperative_calls, stack_obstacle
+from ._recurrent_cooperative import cooperative_calls, stack_obstacle, turn_calls
 from ._recurrent_network import BoundOperand, Field, Network, Sizes, Vector, make_network, with_quads
 
 STACK = KernelTemplate("recurrent_stack", ("cell", "width", "rows", "shares"))
@@ -31,10 +31,12 @@ _WEIGHTS, _VECTORS = 2, 3
 """The operands that hold the weights and vectors of all layers."""
 
 
-def choose_stack(target: Target, x: TensorType, weights: TensorType, layers: int, copies: int = 0) -> Choice:
+def choose_stack(
+    target: Target, x: TensorType, weights: TensorType, layers: int, copies: int = 0, *, constant: bool = True
+) -> Choice:
     """Return how layers make their steps: "stack" is together in a dispatch per step, "cooperative" in one dispatch.
 
-    "layers" is one layer after the other.
+    "layers" is one layer after the other. "turns" is the same in one node, a dispatch for each layer.
 
     Args:
         target: the device.
@@ -42,9 +44,11 @@ def choose_stack(target: Target, x: TensorType, weights: TensorType, layers: int
         weights: the type of its recurrent weights, or of the weights of several.
         layers: the number of layers.
         copies: dispatches that copy states into and out of a stack.
+        constant: whether the weights are a constant.
     """
     size = _size(x, weights, layers)
-    return target.costs.recurrent.choose_stack(size, copies, in_way={"cooperative": stack_obstacle(target.caps, size)})
+    in_way = {"cooperative": stack_obstacle(target.caps, size), "turns": "" if constant else "weights that are not constant"}
+    return target.costs.recurrent.choose_stack(size, copies, in_way=in_way)
 
 
 def _size(x: TensorType, weights: TensorType, layers: int) -> RecurrentSize:
@@ -83,14 +87,15 @@ def stack_calls(low: Lowering) -> list[KernelCall]:
     row = low.input(_VECTORS).shape[-1] // hidden
     network = replace(network, cell=replace(network.cell, vectors=_vectors(low.attrs["layout"], row), held=True))
     stored = low.input(_WEIGHTS)
-    choice = choose_stack(low.target, low.input(), stored, layers)
+    choice = choose_stack(low.target, low.input(), stored, layers, constant=low.is_constant(low.value(_WEIGHTS)))
     reason = f"{layers} layers of {sizes.H * sizes.N} recurrent weights, {choice.reason}"
     quad = sizes.H % QUAD == 0
     weight = Binding(name="weight", access="read", element=stored.data_type, quad=quad)
     vectors = BoundOperand(Binding(name="vectors", access="read", element=low.input(_VECTORS).data_type), low.value(_VECTORS))
-    if choice.variant == "cooperative":
-        fixed = (BoundOperand(weight, low.value(_WEIGHTS)), vectors)
-        cooperative_calls(network, _size(low.input(), stored, layers), fixed, reason, calls, row=row)
+    if choice.variant in ("cooperative", "turns"):
+        fixed, size = (BoundOperand(weight, low.value(_WEIGHTS)), vectors), _size(low.input(), stored, layers)
+        add_calls = turn_calls if choice.variant == "turns" else cooperative_calls
+        add_calls(network, size, fixed, reason, calls, row=row)
         return calls
     width = QUAD if quad else 1
     weights = row_major(low, Factor(low.value(_WEIGHTS), stored.data_type, stored.shape, transposed=True), "weights", calls)
