@@ -112,6 +112,7 @@ class BlockTimes:
         multiply_adds: multiply-adds of a core per clock.
         local_rate_bytes: bytes per clock that the workgroup memory of a core serves.
         shared_rate_bytes: bytes per clock and core that the cache serves which cores share.
+        passed_rate_bytes: bytes per clock of tensors that a dispatch writes and the next one reads, for all cores together.
         registers: registers of 32 bits of a core.
         local_bytes: bytes of the workgroup memory of a core.
     """
@@ -120,6 +121,7 @@ class BlockTimes:
     multiply_adds: int
     local_rate_bytes: int
     shared_rate_bytes: float
+    passed_rate_bytes: float
     registers: int
     local_bytes: int
 
@@ -226,12 +228,12 @@ class BlockTimes:
     def adding(self, parts: int, size: ProductSize) -> float:
         """Return the clock cycles of the dispatch that adds up the parts of all sums of a product."""
         moved_bytes = _PART_BYTES * parts * size.matrices * size.M * size.N
-        return _COMBINE_CYCLES + _HOST_CYCLES + moved_bytes / (self.shared_rate_bytes * self.cores)
+        return _COMBINE_CYCLES + _HOST_CYCLES + moved_bytes / self.passed_rate_bytes
 
     def normalizing(self, rows: int, length: int) -> float:
         """Return the clock cycles of a dispatch that normalizes so many rows: it reads and writes each number once."""
         moved_bytes = 2 * 4 * rows * length
-        return _LAUNCH_CYCLES + _START_CYCLES + moved_bytes / (self.shared_rate_bytes * self.cores)
+        return _LAUNCH_CYCLES + _START_CYCLES + moved_bytes / self.passed_rate_bytes
 
     def _slice_slots(self, tile: BlockTile, size: ProductSize, patch_reads: int) -> float:
         """Return the issue slots of an invocation for a slice."""

@@ -151,7 +151,7 @@ class HardwareConvolutions(ConvolutionCosts):
         """
         transformed = size.winograd_product
         moved_bytes = 2 * 4 * transformed.matrices * transformed.M * (transformed.N + transformed.K)
-        apart_ns = self._product_ns(transformed) + moved_bytes / self.rates.bytes_per_ns + 2 * _TRANSFORM_NS
+        apart_ns = self._product_ns(transformed) + moved_bytes / self.rates.passed_bytes_per_ns + 2 * _TRANSFORM_NS
         tile = self.winograd_tile(Choice("winograd_tiled", ""), size)
         together_ns = self.products.blocks.winograd_cycles(tile, size) / CYCLES_PER_NS
         if min(apart_ns, together_ns) > _WORTHWHILE_SHARE * self._product_ns(size.product, patch_reads=1):
@@ -276,7 +276,7 @@ def costs_of(caps: Caps) -> Costs:
     """Return the costs of a GPU. `architectures.py` has the figures in which architectures differ."""
     architecture = architecture_of(caps)
     cores = cores_of(caps)
-    rates = DeviceRates(cores=cores)
+    rates = DeviceRates(cores=cores, integrated=caps.adapter_type == "IntegratedGPU")
     products = HardwareProducts(
         lanes=caps.subgroup_size,
         subgroup=_SUBGROUP_TIMES,
@@ -285,6 +285,7 @@ def costs_of(caps: Caps) -> Costs:
             multiply_adds=architecture.multiply_adds,
             local_rate_bytes=architecture.local_rate_bytes,
             shared_rate_bytes=SHARED_BYTES_PER_CYCLE,
+            passed_rate_bytes=rates.passed_bytes_per_ns / CYCLES_PER_NS,
             registers=architecture.register_bytes // 4,
             local_bytes=architecture.local_bytes,
         ),

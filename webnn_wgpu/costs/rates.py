@@ -18,6 +18,10 @@ SHARED_BYTES_PER_CYCLE = 28
 """Bytes per clock that the cache delivers to one core if all cores read from it. An H200 delivers 59 for reads alone. 28 fit
 the parts of sums, which are written too."""
 
+_INTEGRATED_BYTES_PER_NS = 134.0
+"""Bytes per ns of an integrated GPU behind its own cache of 1 MB or so: those of the system cache of an Apple M1. The memory of
+Adreno 740 and X1 delivers 63 and 135. Source: github.com/azhirnov/cpu-gpu-arch."""
+
 DEPENDENT_DISPATCH_NS = 4000.0
 """Time of a dispatch that reads the results of the preceding dispatch.
 
@@ -32,6 +36,7 @@ class DeviceRates:
 
     Attributes:
         cores: cores of the GPU.
+        integrated: whether it shares the memory of the processor.
 
     Example:
         >>> DeviceRates(cores=40).bytes_per_ns
@@ -39,8 +44,14 @@ class DeviceRates:
     """
 
     cores: int
+    integrated: bool = False
 
     @property
     def bytes_per_ns(self) -> float:
         """Bytes per ns that all cores together read from the cache that they share."""
         return self.cores * SHARED_BYTES_PER_CYCLE * CYCLES_PER_NS
+
+    @property
+    def passed_bytes_per_ns(self) -> float:
+        """Bytes per ns of tensors that a dispatch writes and the next one reads."""
+        return min(self.bytes_per_ns, _INTEGRATED_BYTES_PER_NS) if self.integrated else self.bytes_per_ns

@@ -274,7 +274,13 @@ def costs_of(caps: Caps) -> Costs:
         integer_rows=0,
         # The tiled kernel is not chosen, but it may be forced.
         blocks=BlockTimes(
-            cores=1, multiply_adds=8, local_rate_bytes=32, shared_rate_bytes=32, registers=1 << 16, local_bytes=1 << 16
+            cores=1,
+            multiply_adds=8,
+            local_rate_bytes=32,
+            shared_rate_bytes=32,
+            passed_rate_bytes=32,
+            registers=1 << 16,
+            local_bytes=1 << 16,
         ),
         most_results=64,
         # A second dispatch saves no time on a few cores.

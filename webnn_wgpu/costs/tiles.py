@@ -129,7 +129,7 @@ def block_tile(sides: Iterable[float]) -> BlockTile:
 
 @dataclass(frozen=True, kw_only=True)
 class WinogradTile:
-    """The part of a 3 x 3 convolution that one workgroup computes (`shaders/ops/conv2d.winograd_tiled.wgsl.j2`).
+    """The part of a 3 x 3 convolution that one workgroup computes (`shaders/ops/winograd.tiled.wgsl.j2`).
 
     Each of the 16 positions in a patch has 4 x 4 invocations.
 

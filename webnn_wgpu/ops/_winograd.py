@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _INPUT = KernelTemplate("winograd.input")
 _OUTPUT = KernelTemplate("winograd.output", ("form", "half", "c_read", "expression", "extra_reads"))
-_TILED = KernelTemplate("conv2d.winograd_tiled", ("tile", "nhwc", "form", "c_read", "expression", "extra_reads"))
+_TILED = KernelTemplate("winograd.tiled", ("tile", "nhwc", "form", "c_read", "expression", "extra_reads"))
 TEMPLATES = (_INPUT, _OUTPUT, _TILED)
 """The templates of the transforms, and of the kernel that does everything."""
 
