@@ -12,8 +12,8 @@ from .select import supports
 VARIANTS = ("implicit", "tiled", "plain", "depthwise", "pointwise", "winograd", "winograd_tiled")
 """The kernel variants of convolutions.
 
-`pointwise` is a matrix product. `winograd` is two transforms with sixteen matrix products between them, and `winograd_tiled` one
-kernel in their place. The others are templates `shaders/ops/conv2d.<variant>.wgsl.j2`.
+`pointwise` is a matrix product. `winograd` is two transforms with sixteen matrix products between them, and `winograd_tiled`
+one kernel in their place. The others are templates `shaders/ops/conv2d.<variant>.wgsl.j2`.
 """
 
 WINOGRAD = ("winograd", "winograd_tiled")
