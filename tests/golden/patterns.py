@@ -35,6 +35,7 @@ MODULES = (
     "composites",
     "filter_gradients",
     "fused_normalizations",
+    "fused_pools",
     "gradient_passes",
     "in_place",
     "integer_products",

@@ -18,12 +18,14 @@ from tests.ops.reduced import REDUCED, Reduced
 from tests.support import Sketch, op_graph
 from tests.targets import SOFTWARE
 from tests.unit.normalized_rows import Rows, planned
+from tests.unit.pooled_images import Pooled
 from tests.unit.projections import block
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.costs import Target
 from webnn_wgpu.costs.convolutions import ConvolutionCosts
-from webnn_wgpu.costs.tiles import WINOGRAD_TILES, WinogradTile
+from webnn_wgpu.costs.products import ProductCosts
+from webnn_wgpu.costs.tiles import WINOGRAD_TILES, WinogradTile, block_tile
 from webnn_wgpu.debug.plan_memory import PlanMemory
 from webnn_wgpu.debug.wgsl.dispatch import SourceKernel
 from webnn_wgpu.debug.wgsl.machine import Budget
@@ -237,6 +239,19 @@ def test_every_tile_of_winograd_computes_what_the_reference_does(
     wanted = interpret(graph_of(call), feeds_of(call))
     for name, array in interpreted(plan, feeds_of(call), subgroup_size).items():
         assert_alike(array, wanted[name], exact=False)
+
+
+@pytest.mark.repeats
+@pytest.mark.parametrize("subgroup_size", [8, 16, 32, 64])
+@pytest.mark.parametrize("data_type", ["float32", "float16"])
+@pytest.mark.parametrize("sides", [(64, 32), (64, 64, 4)], ids=str)
+def test_means_over_pixels_are_as_in_the_reference(
+    sides: tuple[int, ...], data_type: str, subgroup_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ProductCosts, "pooling_tile", lambda *_: block_tile(sides))
+    pooled = Pooled((2, 7, 7, 24), 72, data_type=data_type, chain=("residual", "relu"), behind=("tanh",))
+    feeds, wanted = pooled.sketch.feeds, interpret(pooled.alone, pooled.sketch.feeds)["0"]
+    assert_alike(interpreted(planned(pooled.alone, Target.of(hardware(32))), feeds, subgroup_size)["0"], wanted, exact=False)
 
 
 @pytest.mark.repeats

@@ -16,6 +16,7 @@ from tests.shaders import changed_shaders
 from tests.support import Sketch, op_graph
 from tests.unit.normalized_rows import GPU, Rows, planned
 from tests.unit.plans import caps_of
+from tests.unit.pooled_images import Pooled
 from webnn_wgpu.core.errors import WebNNError
 from webnn_wgpu.costs import Target
 from webnn_wgpu.kernels import templates
@@ -83,7 +84,8 @@ def every_kernel() -> Iterator[KernelSpec]:
                 except WebNNError:  # a variant that the device or the call cannot have
                     continue
                 yield from (dispatch.spec for dispatch in plan.dispatches)
-    for graph in (Rows((16, 36), 2048).both, *(reduced.graph()[0] for reduced in REDUCED)):
+    pooled = Pooled(behind=("tanh",)), Pooled(data_type="float16", chain=())
+    for graph in (Rows((16, 36), 2048).both, *(each.alone for each in pooled), *(each.graph()[0] for each in REDUCED)):
         yield from (dispatch.spec for dispatch in planned(graph, GPU).dispatches)
 
 

@@ -66,8 +66,12 @@ rows, and multiplies each result."""
 _NORMALIZED_REGISTERS = 3
 """Additional registers for such a quad: the center and both sums."""
 
+_POOLED_CYCLES = 1000
+"""Additional cycles of a workgroup that takes the mean over its rows. Estimated: it waits at two barriers, and the invocations
+that store the means add up 8 to 64 quads each."""
+
 _COMBINE_CYCLES = 10_000
-"""The dispatch that adds up the parts of sums."""
+"""The dispatch that adds up the parts of sums. One that takes the mean over pixels takes as long by estimate."""
 
 _HOST_CYCLES = 3600
 """The time of the host to record and submit a dispatch more: 2 us."""
@@ -126,7 +130,14 @@ class BlockTimes:
     local_bytes: int
 
     def cycles(
-        self, tile: BlockTile, parts: int, size: ProductSize, *, patch_reads: int = 0, normalized: bool = False
+        self,
+        tile: BlockTile,
+        parts: int,
+        size: ProductSize,
+        *,
+        patch_reads: int = 0,
+        normalized: bool = False,
+        pooled: bool = False,
     ) -> float:
         """Return the clock cycles of a product.
 
@@ -140,6 +151,7 @@ class BlockTimes:
             size: the sizes of the product.
             patch_reads: the number of reads of a quad of the left factor, if that is the patches of an image. Otherwise 0.
             normalized: whether the kernel normalizes the rows of the left factor.
+            pooled: whether the kernel stores the mean over all rows of a matrix.
         """
         workgroups = parts * size.matrices * -(-size.M // tile.rows) * -(-size.N // tile.columns)
         registers = tile.results + _OTHER_REGISTERS + _COPY_REGISTERS * (tile.copies_a + tile.copies_b)
@@ -152,7 +164,7 @@ class BlockTimes:
             slots=self._slice_slots(tile, size, patch_reads) + normalized * _NORMALIZED_SLOTS * tile.copies_a,
             local_bytes=0,
             slice_bytes=4 * (tile.rows + tile.columns) * tile.depth,
-            end_cycles=_RESULT_CYCLES * tile.results + normalized * _NORMALIZED_CYCLES,
+            end_cycles=_RESULT_CYCLES * tile.results + normalized * _NORMALIZED_CYCLES + pooled * _POOLED_CYCLES,
         )
         if tile.splits > 1:
             busiest, lanes = -(-workgroups // self.cores), tile.invocations / self.multiply_adds
@@ -234,6 +246,11 @@ class BlockTimes:
         """Return the clock cycles of a dispatch that normalizes so many rows: it reads and writes each number once."""
         moved_bytes = 2 * 4 * rows * length
         return _LAUNCH_CYCLES + _START_CYCLES + moved_bytes / self.passed_rate_bytes
+
+    def pooling(self, size: ProductSize) -> float:
+        """Return the clock cycles of a dispatch that takes the mean over all rows of each matrix of a product's result."""
+        read_bytes = 4 * size.matrices * size.M * size.N
+        return _COMBINE_CYCLES + _HOST_CYCLES + read_bytes / self.passed_rate_bytes
 
     def _slice_slots(self, tile: BlockTile, size: ProductSize, patch_reads: int) -> float:
         """Return the issue slots of an invocation for a slice."""

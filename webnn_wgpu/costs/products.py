@@ -175,6 +175,24 @@ class ProductCosts(ABC):
         more = sum(taken for taken, _ in together) - sum(taken for taken, _ in apart)
         return more < self.blocks.normalizing(sizes[0].M, sizes[0].K)
 
+    def pooling_tile(self, choice: Choice, size: ProductSize) -> BlockTile | None:
+        """Return the tile whose workgroups take the mean over all rows of a matrix, or None if another dispatch is to do that.
+
+        The product alone may have lower tiles and parts of its sums. With the dispatch, that may take less time.
+
+        Args:
+            choice: the choice of the tiled kernel, which may name a tile.
+            size: the sizes of the product. The rows of a matrix are the pixels of an image.
+        """
+        tiles = [block_tile(choice.tile)] if choice.tile else self._tiles(UNLIMITED)
+        high = [tile for tile in tiles if tile.rows >= size.M]
+        if not self.divides_sums or not high or size.M <= self.gemv_rows:
+            return None
+        tile = min(high, key=lambda tile: self.blocks.cycles(tile, 1, size))
+        apart, _ = self._cycles_and_parts(replace(size, M=size.matrices * size.M, matrices=1))
+        together = self.blocks.cycles(tile, 1, size, pooled=True)
+        return tile if together < apart + self.blocks.pooling(size) else None
+
     def projects(self, last: ProductSize, projection: ProductSize) -> bool:
         """Return whether one product with the sums of two takes less time than both, of which one adds the other's results.
 

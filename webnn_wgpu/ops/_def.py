@@ -179,6 +179,8 @@ class Lowering:
             in the operand. `lower` may read this value instead. Only convolutions receive one.
         normalization: the normalization of the result's rows. A kernel may compute it besides, and then binds its output.
             Only operators that declare `epilogue` receive one.
+        pool: the mean of the result over the pixels of each image. A kernel may store it instead of the result. Only
+            convolutions receive one.
     """
 
     node: Node
@@ -194,6 +196,7 @@ class Lowering:
     parts: Mapping[int, Part] = field(default_factory=dict[int, "Part"])
     channels_first: int | None = None
     normalization: RowNormalization | None = None
+    pool: PixelMean | None = None
 
     @property
     def caps(self) -> Caps:
@@ -296,6 +299,19 @@ class RowNormalization:
     node: Node
     centered: bool
     stored: bool
+
+
+@dataclass(frozen=True)
+class PixelMean:
+    """The mean of a node's result, [images, height, width, channels], over the pixels of each image.
+
+    Attributes:
+        output: the value that holds it.
+        epilogue: the expression of a mean that is stored instead, without operands, or None.
+    """
+
+    output: int
+    epilogue: Epilogue | None
 
 
 Infer = Callable[[OpCall], tuple[TensorType, ...]]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
+from ..core.wording import counted
 from ..costs import Choice, ProductSize
 from ..costs.few_rows import MOST_ROWS
 from ..costs.tiles import BLOCK_TILES, BlockTile
@@ -23,6 +24,7 @@ from ._def import Lowering
 from ._factors import ColumnRange, Factor, columns_of, heads_first, is_constant, packed, row_major, rows_first, steps_of
 from ._partial_sums import TEMPLATES as PARTIAL_SUMS
 from ._partial_sums import PartialSums, most_parts, operands_fit
+from ._pixel_means import PooledImages
 from ._product_kernel import Addend, ProductKernel, Read, factor_buffer, finish
 from ._quads import OCTET
 from ._shapes import broadcast, merge_dimensions, strides_of
@@ -34,7 +36,15 @@ _OWN_PARAMS = {
     "plain": ("rows",),
 }
 _COMMON_PARAMS = ("batch_rank", "alpha", "c_read", "beta", "expression", "extra_reads", "block")
-_TEMPLATES = {v: KernelTemplate(f"matmul.{v}", (*_OWN_PARAMS[v], *_COMMON_PARAMS)) for v in select.VARIANTS}
+_OPTIONAL_PARAMS = {"tiled": ("pooled", "behind")}
+_TEMPLATES = {
+    v: KernelTemplate(
+        f"matmul.{v}",
+        (*_OWN_PARAMS[v], *_COMMON_PARAMS, *_OPTIONAL_PARAMS.get(v, ())),
+        optional=_OPTIONAL_PARAMS.get(v, ()),
+    )
+    for v in select.VARIANTS
+}
 TEMPLATES = (*_TEMPLATES.values(), *PARTIAL_SUMS)
 """The templates of the variants, and that of sums in parts."""
 NORMALIZING = (_TEMPLATES["tiled"],)
@@ -169,6 +179,10 @@ def product_calls(
     if choice.reason != FORCED and not _rows_fit(low, a, size, HIGHEST_TILE):
         choice = Choice("gemv", "rows so long that a tile's do not fit a binding")
     calls: list[KernelCall] = []
+    if not a.transposed and into is None and (pooled := PooledImages.of(low, a, b, size, choice)):
+        a, size, batch, choice = pooled.a, pooled.size, pooled.batch, pooled.choice
+        whole = ColumnRange(0, size.N, size.N)
+        return _block_calls(low, a, b, size, batch, choice, whole, alpha, addend, read, None, None, 0, pooled=pooled)
     flattened = math.prod(a.batch) > 1 and not batch
     # Beside a constant, which a texture holds, the subgroup kernel reads rows.
     beside_constant = choice.variant == "subgroup" and is_constant(low, b.value)
@@ -311,13 +325,18 @@ def _block_calls(
     triangle: Triangle | None,
     heads: int,
     left: Normal | Projection | None = None,
+    pooled: PooledImages | None = None,
 ) -> list[KernelCall]:
-    """Return the calls that compute a block of columns, in most cases all columns. `left` changes rows of the left factor."""
+    """Return the calls that compute a block of columns, in most cases all columns. `left` changes rows of the left factor.
+
+    With `pooled`, the rows of each matrix are the pixels of an image, of which the kernel stores the mean.
+    """
     own, kernel, calls = replace(size, N=block.columns), ProductKernel(), list[KernelCall]()
     M, N, K = own.M, own.N, own.K
     packing = _panel_texture(low, b, own, choice) if choice.variant == "subgroup" else None
     reason = choice.reason + (", b packed in a texture" if packing else "")
-    parts_at_most = most_parts(low, own, [f.size_bytes for f in (a, b)]) if block.whole and not isinstance(left, Normal) else 1
+    may_be_parted = block.whole and not isinstance(left, Normal) and pooled is None
+    parts_at_most = most_parts(low, own, [f.size_bytes for f in (a, b)]) if may_be_parted else 1
     turned_b = b.transposed and _reads_stored(low, choice, b, own, "b")
     turned = "a" * a.transposed + "b" * turned_b
     tile, parts = _tile(
@@ -377,9 +396,11 @@ def _block_calls(
         into=into,
         octets=octets,
     )
-    work = (
-        None if turned or spread or isinstance(left, Projection) else _work(kernel, own, block.width, tile[0], steps, low.caps)
-    )
+    if pooled:
+        pooled.finish(kernel)
+        reason += f", mean of {counted(M, 'row')}"
+    whole_bound = turned or spread or pooled or isinstance(left, Projection)
+    work = None if whole_bound else _work(kernel, own, block.width, tile[0], steps, low.caps)
     call = kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps), reason, work)
     if packing is None or choice.tile:
         return [*calls, call]

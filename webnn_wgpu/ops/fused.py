@@ -3,8 +3,9 @@
 The body is a chain or tree of element-wise operators, behind at most one operator with an epilogue (matmul, gemm), the anchor.
 The body may also transpose the first operand of the anchor from channels first to channels last. The anchor may then read the
 operand before the transpose. Behind an anchor, the body may end in a normalization of the rows of the result. The anchor may
-then compute it besides. The body's inputs are named by position ("0", "1", ...) and stand for the node's operands. So are
-its outputs, which are those of the node: several if one kernel stores several results.
+then compute it besides. Or the mean over the pixels of the result follows, with element-wise operators of the mean alone behind
+it. The anchor may then store these instead. The body's inputs are named by position ("0", "1", ...) and stand for the node's
+operands. So are its outputs, which are those of the node: several if one kernel stores several results.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from ..kernels.element import element_of
 from ..kernels.expression import ExpressionBuilder
 from ..kernels.spec import KernelCall, Temp
 from ._attrs import Attr
-from ._def import Epilogue, Lowering, OpCall, OpDef, Operand, RowNormalization
+from ._def import Epilogue, Lowering, OpCall, OpDef, Operand, PixelMean, RowNormalization
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
 from ._normalization import ROW_NORMALIZATIONS
+from ._pixel_means import PIXEL_MEANS
 from ._rows import apply_node
 from ._shapes import strides_of
 from ._strided_copy import STRIDED, strided_call
@@ -45,12 +47,16 @@ class Members(NamedTuple):
         anchor: the one that takes an epilogue, if any.
         chain: those of the expression, one for each step.
         normalization: the one of the rows of the chain's or the anchor's result, if any.
+        pool: the one that takes the mean over the pixels of the chain's or the anchor's result, if any.
+        behind: those of the expression of the mean, one for each step.
     """
 
     transpose: Node | None
     anchor: Node | None
     chain: tuple[Node, ...]
     normalization: Node | None = None
+    pool: Node | None = None
+    behind: tuple[Node, ...] = ()
 
 
 def members_of(node: Node, ops: Mapping[str, OpDef]) -> Members:
@@ -61,13 +67,17 @@ def members_of(node: Node, ops: Mapping[str, OpDef]) -> Members:
     start = 1 if transpose else 0
     if ops[nodes[start].op].epilogue is None:
         return Members(transpose, None, nodes[start:])
+    at = next((i for i in range(start + 1, len(nodes)) if nodes[i].op in PIXEL_MEANS), None)
+    if at is not None:
+        return Members(transpose, nodes[start], nodes[start + 1 : at], pool=nodes[at], behind=nodes[at + 1 :])
     normalization = nodes[-1] if nodes[-1].op in ROW_NORMALIZATIONS else None
     return Members(transpose, nodes[start], nodes[start + 1 : len(nodes) - (normalization is not None)], normalization)
 
 
 def steps_of(node: Node, ops: Mapping[str, OpDef]) -> tuple[tuple[Origin, ...], ...]:
-    """Return the origins of the operators that each step of a node's expression computes, or () for an unfused node."""
-    return tuple(step.origins for step in members_of(node, ops).chain) if node.op == FUSED.name else ()
+    """Return the origins of the operators that each step of a node's expressions computes, or () for an unfused node."""
+    members = members_of(node, ops)
+    return tuple(step.origins for step in (*members.chain, *members.behind)) if node.op == FUSED.name else ()
 
 
 def whole_number(graph: Graph, value: int) -> int | None:
@@ -85,7 +95,7 @@ def whole_number(graph: Graph, value: int) -> int | None:
 def _lower(low: Lowering) -> list[KernelCall]:
     body: Graph = low.attrs["body"]
     outer = {inner: low.value(int(name)) for name, inner in body.inputs.items()}
-    transpose, anchor, chain, normalization = members_of(low.node, low.ops)
+    transpose, anchor, chain, normalization, pool, behind = members_of(low.node, low.ops)
     builder = ExpressionBuilder()
     names: dict[int, str] = {}
     read: list[int] = []
@@ -105,7 +115,8 @@ def _lower(low: Lowering) -> list[KernelCall]:
         inner = Lowering(node=node, graph=body, target=low.target, ops=low.ops, forced=low.forced)
         names[node.outputs[0]] = apply_node(builder, inner, [names[v] for v in node.operands])
     stored = {body.outputs[str(i)]: value for i, value in enumerate(low.node.outputs)}
-    results = (normalization.operands[0],) if normalization else tuple(stored)
+    last = normalization or pool
+    results = (last.operands[0],) if last else tuple(stored)
     expression = builder.finish(*(names[value] for value in results))
     output, *others = (stored.get(value, value) for value in results)
     if anchor is None:
@@ -121,11 +132,35 @@ def _lower(low: Lowering) -> list[KernelCall]:
     assert lower is not None
     inner = replace(low, node=substitute(anchor, outer), graph=whole, epilogue=epilogue, in_place=False)
     source = outer[transpose.operands[0]] if transpose else None
-    following = replace(low, node=substitute(normalization, outer), graph=whole, in_place=False) if normalization else None
-    calls = lower(replace(inner, channels_first=source, normalization=_rows_after(following, stored)))
+    following = replace(low, node=substitute(last, outer), graph=whole, in_place=False) if last else None
+    if following and pool:
+        following = replace(following, epilogue=_epilogue_of_mean(low, body, len(chain), pool, behind))
+    rows, mean = (None, _mean_after(following)) if pool else (_rows_after(following, stored), None)
+    calls = lower(replace(inner, channels_first=source, normalization=rows, pool=mean))
     if transpose is not None and source is not None:
         calls = _behind(low, source, transpose, calls)
-    return _normalized(following, stored, calls) if following else calls
+    return _completed(following, low.node.outputs[-1], stored, calls) if following else calls
+
+
+def _epilogue_of_mean(low: Lowering, body: Graph, first: int, pool: Node, behind: Sequence[Node]) -> Epilogue | None:
+    """Return the epilogue of a mean, whose steps are numbered from `first` on, or None if no operators are behind the mean."""
+    if not behind:
+        return None
+    builder = ExpressionBuilder(first)
+    names = {pool.outputs[0]: builder.argument(element_of(body.type(pool.outputs[0]).data_type, low.caps))}
+    for node in behind:
+        inner = Lowering(node=node, graph=body, target=low.target, ops=low.ops, forced=low.forced)
+        names[node.outputs[0]] = apply_node(builder, inner, [names[value] for value in node.operands])
+    expression = builder.finish(names[behind[-1].outputs[0]])
+    return Epilogue(expression, tuple(builder.uniforms), (), low.node.outputs[0])
+
+
+def _mean_after(following: Lowering | None) -> PixelMean | None:
+    """Return the mean that a kernel may store instead of its result, unless a kernel of its own is forced for it."""
+    if following is None or following.forced_variant is not None:
+        return None
+    epilogue = following.epilogue
+    return PixelMean(epilogue.output if epilogue else following.node.outputs[0], epilogue)
 
 
 def _rows_after(following: Lowering | None, stored: Collection[int]) -> RowNormalization | None:
@@ -136,9 +171,16 @@ def _rows_after(following: Lowering | None, stored: Collection[int]) -> RowNorma
     return RowNormalization(node, ROW_NORMALIZATIONS[node.op], stored=node.operands[0] in stored)
 
 
-def _normalized(low: Lowering, stored: Collection[int], calls: list[KernelCall]) -> list[KernelCall]:
-    """Return the calls of an anchor with those of the normalization of its result, unless they compute it already."""
-    if any(low.node.outputs[0] in call.operands for call in calls):
+def _completed(low: Lowering, result: int, stored: Collection[int], calls: list[KernelCall]) -> list[KernelCall]:
+    """Return the calls of an anchor with those of the operator of its result, unless they compute that already.
+
+    Args:
+        low: the normalization of the anchor's result, or the mean over its pixels.
+        result: the value that is computed last.
+        stored: the results that other nodes read.
+        calls: the calls of the anchor.
+    """
+    if any(result in call.operands for call in calls):
         return calls
     lower = low.ops[low.node.op].lower
     assert lower is not None

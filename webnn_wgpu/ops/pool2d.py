@@ -28,7 +28,7 @@ from ._reduction import LOWEST, VARIANTS, Field, RowShape, row_launch, row_work,
 from ._reduction_functions import ReductionStep, arithmetic, extremum
 from ._rows import to_type, wide
 from .gradients import pooling as pooling_gradients
-from .interfaces.bounds import EXACT, Bounds, roots, sums
+from .interfaces.bounds import EXACT, Bounds, mean_reached, roots, sums
 from .interfaces.cost import Cost
 from .interfaces.family import Family
 from .interfaces.gradient import GradientRule
@@ -379,7 +379,7 @@ _POOLS = (
         operation=np.add,
         prepare=lambda x: x,
         finish=lambda total, counts: total / counts,
-        bounds=sums(_terms),
+        bounds=replace(sums(_terms), reached=mean_reached),
         gradient=pooling_gradients.average,
         summary="Mean of the elements in each window.",
         numerics="Padding does not count: a mean is taken over the elements that lie within the input, "

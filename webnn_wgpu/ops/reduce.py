@@ -48,7 +48,7 @@ from ._reduction_documentation import reduction_documentation
 from ._reduction_functions import ReductionStep, T, X, arithmetic, extremum
 from ._rows import to_type, wide
 from .gradients import reductions as reductions_gradients
-from .interfaces.bounds import EXACT, Bounds
+from .interfaces.bounds import EXACT, Bounds, mean_reached
 from .interfaces.cost import per_element
 from .interfaces.epilogue import TakesEpilogue
 from .interfaces.family import Family
@@ -533,7 +533,15 @@ OPS = (
         text="Greatest element",
         numerics="NaN if any element is NaN.",
     ),
-    _sum("reduceMean", lambda x, axes: np.mean(x, axis=axes), "x", _MEAN, gradient=reductions_gradients.MEAN, text="Mean"),
+    _sum(
+        "reduceMean",
+        lambda x, axes: np.mean(x, axis=axes),
+        "x",
+        _MEAN,
+        bounds=replace(SUM, reached=mean_reached),
+        gradient=reductions_gradients.MEAN,
+        text="Mean",
+    ),
     _reduction(
         "reduceMin",
         lambda value: extremum("min", value),

@@ -18,6 +18,7 @@ from .filter_gradients import recognize_filter_gradients
 from .fold import fold_constants
 from .fuse import fuse_elementwise, fuse_epilogues, fuse_transposes
 from .fused_normalizations import fuse_normalizations
+from .fused_pools import fuse_pools
 from .integer_products import multiply_integers
 from .integers import keep_integers_as_floats
 from .layout import keep_channels_last
@@ -333,6 +334,13 @@ PASSES = (
         name="fuse_normalizations",
         run=fuse_normalizations,
         reason="the kernel that adds up the parts of a product's sums also normalizes the rows, and reads them only once",
+        by_cost=True,
+    ),
+    Pass(
+        name="fuse_pools",
+        run=fuse_pools,
+        reason="the last convolution of a network stores the means over its pixels, and no image",
+        exact=False,
         by_cost=True,
     ),
 )

@@ -39,16 +39,16 @@ def repeat_scalars(graph: Graph, target: Target) -> Graph:
 
 def _is_scalar(graph: Graph, node: Node, most_steps: int) -> bool:
     """Return whether a node consists of few element-wise operators, all of them on single elements."""
-    _, anchor, chain, _ = members_of(node, OPS)
-    if anchor or len(chain) > most_steps or any(OPS[step.op].elementwise is None for step in chain):
+    members = members_of(node, OPS)
+    if members.anchor or len(members.chain) > most_steps or any(OPS[step.op].elementwise is None for step in members.chain):
         return False
     return all(graph.type(value).num_elements == 1 for value in (*node.operands, *node.outputs))
 
 
 def _joined(graph: Graph, producer: Node, consumer: Node, costs: PassCosts) -> Node | None:
     """Return a consumer that computes its scalar operand by itself, or None if its kernel cannot."""
-    transpose, anchor, chain, _ = members_of(consumer, OPS)
-    front = [node for node in (transpose, anchor) if node]
+    members = members_of(consumer, OPS)
+    chain, front = members.chain, [node for node in (members.transpose, members.anchor) if node]
     read_before = any(value in producer.outputs for node in front for value in node.operands)
     if not chain or read_before or any(OPS[step.op].elementwise is None for step in chain):
         return None

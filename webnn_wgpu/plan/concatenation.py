@@ -149,6 +149,6 @@ def _limit(caps: Caps) -> int:
 def _writes_parts(node: Node) -> bool:
     """Return whether the operator that stores a node's result can write its rows into columns of wider rows."""
     members = members_of(node, OPS)
-    writer = members.anchor if len(node.outputs) == 1 and members.normalization is None else None
+    writer = members.anchor if len(node.outputs) == 1 and members.normalization is members.pool is None else None
     epilogue = OPS[writer.op].epilogue if writer else None
     return writer is not None and epilogue is not None and epilogue.parts and epilogue.axis(writer.attrs) == -1

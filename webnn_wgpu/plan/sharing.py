@@ -64,8 +64,9 @@ def _merged(
 def _clamped(call: KernelCall) -> KernelCall | None:
     """Return an equivalent call with a clamp in its epilogue. None if it has another epilogue."""
     params: dict[str, Any] = dict(call.spec.params)
-    # Matrix products and convolutions have it. `shaders/lib/product.wgsl.j2` writes their epilogues.
-    if "c_read" not in params:
+    # Matrix products and convolutions have it. `shaders/lib/product.wgsl.j2` writes their epilogues. Those that store means
+    # have further uniforms behind.
+    if "c_read" not in params or "pooled" in params:
         return None
     expression: Expression | None = params["expression"]
     # A scaled value, or a sum, is hidden from simplification before the expression applies to it.

@@ -145,6 +145,11 @@ def roots(terms: Terms) -> Bounds:
     return Bounds(allowed=allowed)
 
 
+def mean_reached(found: ReferenceResults, off: Array) -> list[Array]:
+    """Return the maximum changes of means by errors of the elements: the means of the errors."""
+    return found.of([off])
+
+
 # Operators whose results depend on their operands as a whole ------------------------------------------------------------
 
 
