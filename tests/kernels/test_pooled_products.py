@@ -55,8 +55,7 @@ def check(device: Device, pooled: Pooled, tile: BlockTile) -> ExecutionPlan:
 
 
 @pytest.mark.parametrize("tile", BLOCK_TILES, ids=str)
-@pytest.mark.parametrize("images", [1, 3])
-@pytest.mark.parametrize("data_type", ["float32", "float16"])
+@pytest.mark.parametrize(("images", "data_type"), [(1, "float32"), (3, "float32"), (2, "float16")])
 def test_whole_numbers_have_exact_means(
     device: Device, tile: BlockTile, images: int, data_type: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import Sketch
 from tests.targets import SOFTWARE
 from tests.unit.normalized_rows import GPU, planned, templates
 from tests.unit.plans import DEVICES, caps_of, check_plan
 from tests.unit.pooled_images import Pooled
+from tests.unit.projections import convolved
+from tests.unit.rewrites import normal
 from webnn_wgpu.accuracy.bounds import computed
 from webnn_wgpu.costs import Choice, ProductSize, Target
 from webnn_wgpu.costs.tiles import BLOCK_TILES
@@ -94,6 +97,15 @@ def test_other_pools_keep_a_dispatch(options: dict[str, Any]) -> None:
     plan = planned(Pooled(**options).alone, GPU)
     assert not any("pooled" in dict(dispatch.spec.params) for dispatch in plan.dispatches)
     assert len(plan.dispatches) > 1
+
+
+def test_means_of_several_images_have_kernels_of_their_own() -> None:
+    s = Sketch()
+    images = [convolved(s, s.input(normal(1, 7, 7, 32, seed=seed)), 64) for seed in range(2)]
+    means = [s.apply("averagePool2d", y, layout="nhwc") for y in (images[0], s.apply("relu", images[1]))]
+    plan = planned(s.graph(*means), GPU)
+    assert [len(spec.bindings) for spec in {dispatch.spec for dispatch in plan.dispatches}] == [4, 4]
+    check_plan(plan, GPU.caps, rendered=True)
 
 
 def test_images_with_other_readers_are_stored() -> None:
