@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,9 +40,17 @@ def in_tile(monkeypatch: pytest.MonkeyPatch, tile: BlockTile) -> None:
     monkeypatch.setattr(ProductCosts, "pooling_tile", lambda *_: tile)
 
 
-def check(device: Device, pooled: Pooled, tile: BlockTile) -> ExecutionPlan:
-    """Check that one kernel computes a graph, with errors within the bounds, and return the plan."""
-    plan = planned(pooled.alone, Target.of(as_hardware(device.caps)))
+def check(device: Device, pooled: Pooled, tile: BlockTile, *, without: str = "") -> ExecutionPlan:
+    """Check that one kernel computes a graph, with errors within the bounds, and return the plan.
+
+    Args:
+        device: the device.
+        pooled: the graph.
+        tile: the tile of the kernel.
+        without: a feature of the device that the kernel must not use.
+    """
+    caps = as_hardware(device.caps)
+    plan = planned(pooled.alone, Target.of(replace(caps, features=caps.features - {without})))
     assert templates(plan) == ["matmul.tiled"]
     assert (plan.dispatches[0].spec.param("tile"), plan.dispatches[0].spec.param("pooled")) == (tile, True)
     found = run(device, plan, pooled.sketch.feeds)
@@ -93,6 +102,14 @@ TILES = [tile for tile in BLOCK_TILES if tile.sides in ((64, 32), (64, 64, 4), (
 def test_means_are_those_of_stored_images(device: Device, case: str, tile: BlockTile, monkeypatch: pytest.MonkeyPatch) -> None:
     in_tile(monkeypatch, tile)
     check(device, Pooled(**({"shape": (1, 7, 7, 48), "columns": 72} | CASES[case])), tile)
+
+
+@pytest.mark.parametrize("tile", TILES, ids=str)
+def test_halves_of_words_are_rounded_as_float16_is(device: Device, tile: BlockTile, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_tile(monkeypatch, tile)
+    pooled = Pooled((2, 7, 7, 24), 72, data_type="float16", chain=("residual", "relu"), behind=("tanh",))
+    plan = check(device, pooled, tile, without="shader-f16")
+    assert {binding.element for binding in plan.dispatches[0].spec.bindings} == {"half"}
 
 
 @pytest.mark.parametrize("tile", TILES, ids=str)
