@@ -26,6 +26,7 @@ from .rates import (
     CORE_BYTES_PER_NS,
     CYCLES_PER_NS,
     DEPENDENT_DISPATCH_NS,
+    LOADS_NS,
     SHARED_BYTES_PER_CYCLE,
     DeviceRates,
 )
@@ -128,9 +129,6 @@ _WORTHWHILE_SHARE = 0.75
 
 _HIGHEST_TILE = max(tile.rows for tile in BLOCK_TILES)
 
-_LOADS_NS = 700.0
-"""Time until the loads that an invocation issues together have arrived, from the memory or the cache that cores share."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class HardwareConvolutions(ConvolutionCosts):
@@ -174,7 +172,7 @@ class HardwareConvolutions(ConvolutionCosts):
     def depthwise_pixels(self, size: ConvolutionSize, step: int, possible: Sequence[tuple[int, int]]) -> tuple[int, int]:
         """Return the pixels with the shortest time."""
         bytes_per_ns = self.rates.cores * CACHED_BYTES_PER_NS
-        times = DepthwiseTimes(cores=self.rates.cores, bytes_per_ns=bytes_per_ns, loads_ns=_LOADS_NS)
+        times = DepthwiseTimes(cores=self.rates.cores, bytes_per_ns=bytes_per_ns, loads_ns=LOADS_NS)
         return times.pixels(size, step, possible)
 
     def writes_out_taps(self, taps: int, pixels: int) -> bool:
@@ -225,7 +223,7 @@ class HardwareRows(RowCosts):
                 workgroups = -(-quads * lanes // SHARING_INVOCATIONS) * parts
                 ns = _SHARING_NS + self._loading_ns(workgroups * SHARING_INVOCATIONS, -(-length // (lanes * parts)))
                 if parts > 1:
-                    ns += DEPENDENT_DISPATCH_NS + _SHARING_NS + _LOADS_NS
+                    ns += DEPENDENT_DISPATCH_NS + _SHARING_NS + LOADS_NS
                 if ns < best_ns:
                     best, best_ns = SharedColumns(lanes=lanes, parts=parts), ns
                 parts *= 2
@@ -234,7 +232,7 @@ class HardwareRows(RowCosts):
     def _loading_ns(self, invocations: int, items: int) -> float:
         """Return the time in which invocations load a number of items each."""
         rounds = max(1.0, invocations / (self.rates.cores * _RESIDENT_INVOCATIONS))
-        return rounds * -(-items // self.loads) * _LOADS_NS
+        return rounds * -(-items // self.loads) * LOADS_NS
 
     def reads_again(self, held: int, rows: int) -> bool:
         """Return False: a kernel stores the items of a row from its registers."""

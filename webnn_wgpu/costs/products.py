@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .few_rows import MOST_ROWS, RowTile, row_tile
+from .product_pairs import MOST_HIDDEN, pair_tile, repeating_pays
 from .sizes import UNLIMITED, Choice
 from .tiles import BLOCK_TILES, HALF_QUADS, LARGE_TILE, PLAIN_ROWS, TALL_ROWS, WIDE_QUADS, BlockTile, block_tile, common_tiles
 
@@ -206,6 +207,20 @@ class ProductCosts(ABC):
             return False
         together, _ = self._cycles_and_parts(replace(last, K=last.K + projection.K), projected=True)
         return together < sum(self._cycles_and_parts(size)[0] for size in (last, projection))
+
+    def pairs(self, first: ProductSize, last: ProductSize, element_bytes: int) -> bool:
+        """Return whether one dispatch computes two products of few rows faster than two, although workgroups repeat the first.
+
+        Args:
+            first: the sizes of the product whose results are the left factor of the other one.
+            last: those of the other.
+            element_bytes: the bytes of an element of the first product's weights.
+        """
+        if not self.divides_sums or first.M > self.gemv_rows or first.N > MOST_HIDDEN:
+            return False
+        tile = pair_tile(first.K, first.N, last.N)
+        workgroups = last.M * -(-last.N // tile.columns.columns)
+        return repeating_pays(tile, workgroups, self.blocks.cores, first.K * first.N * element_bytes)
 
     def _cycles_and_parts(
         self, size: ProductSize, *, most_parts: int = UNLIMITED, normalized: bool = False, projected: bool = False

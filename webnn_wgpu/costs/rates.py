@@ -22,6 +22,9 @@ _INTEGRATED_BYTES_PER_NS = 134.0
 """Bytes per ns of an integrated GPU behind its own cache of 1 MB or so: those of the system cache of an Apple M1. The memory of
 Adreno 740 and X1 delivers 63 and 135. Source: github.com/azhirnov/cpu-gpu-arch."""
 
+LOADS_NS = 700.0
+"""Time until the loads that an invocation issues together have arrived, from the memory or the cache that cores share."""
+
 DEPENDENT_DISPATCH_NS = 4000.0
 """Time of a dispatch that reads the results of the preceding dispatch.
 

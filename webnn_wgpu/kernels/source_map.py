@@ -198,7 +198,7 @@ def _marked_steps(value: Hashable) -> Hashable:
 
 
 def _marked_step(step: LetStatement) -> LetStatement:
-    number = re.fullmatch(r"y(\d+)", step.name)
+    number = re.fullmatch(r"[yh](\d+)", step.name)
     return replace(step, code=_MarkedTerm(chr(_STEPS + int(number[1])), step.code)) if number else step
 
 

@@ -17,18 +17,18 @@ from typing import NamedTuple, cast
 
 from ..ir.graph import Graph, Node, Origin, Value, substitute
 from ..ir.types import TensorType
-from ..kernels.element import element_of
 from ..kernels.expression import ExpressionBuilder
 from ..kernels.spec import KernelCall, Temp
 from ._attrs import Attr
+from ._chain import apply_chain
 from ._def import Epilogue, Lowering, OpCall, OpDef, Operand, PixelMean, RowNormalization
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
 from ._normalization import ROW_NORMALIZATIONS
 from ._pixel_means import PIXEL_MEANS
-from ._rows import apply_node
 from ._shapes import strides_of
 from ._strided_copy import STRIDED, strided_call
 from .interfaces.family import Family
+from .product_pair import between
 from .strided import TRANSPOSE
 
 _WHOLE = ("int32", "int64")
@@ -61,8 +61,7 @@ class Members(NamedTuple):
 
 def members_of(node: Node, ops: Mapping[str, OpDef]) -> Members:
     """Return the operators of a fused node. Any other node is itself the anchor, or the only operator of the chain."""
-    body = node.attrs.get("body")
-    nodes: tuple[Node, ...] = body.nodes if isinstance(body, Graph) else (node,)
+    nodes = cast("Graph", node.attrs["body"]).nodes if node.op == FUSED.name else (node,)
     transpose = nodes[0] if nodes[0].op == TRANSPOSE.name and nodes[-1] is not nodes[0] else None
     start = 1 if transpose else 0
     if ops[nodes[start].op].epilogue is None:
@@ -75,9 +74,13 @@ def members_of(node: Node, ops: Mapping[str, OpDef]) -> Members:
 
 
 def steps_of(node: Node, ops: Mapping[str, OpDef]) -> tuple[tuple[Origin, ...], ...]:
-    """Return the origins of the operators that each step of a node's expressions computes, or () for an unfused node."""
+    """Return the origins of the operators that each step of a node's expressions computes, or () for an unfused node.
+
+    Those that the kernel of a pair of products applies between both follow those behind them.
+    """
     members = members_of(node, ops)
-    return tuple(step.origins for step in (*members.chain, *members.behind)) if node.op == FUSED.name else ()
+    chain = (*members.chain, *members.behind) if node.op == FUSED.name else ()
+    return tuple(step.origins for step in (*chain, *(between(members.anchor) if members.anchor else ())))
 
 
 def whole_number(graph: Graph, value: int) -> int | None:
@@ -97,23 +100,11 @@ def _lower(low: Lowering) -> list[KernelCall]:
     outer = {inner: low.value(int(name)) for name, inner in body.inputs.items()}
     transpose, anchor, chain, normalization, pool, behind = members_of(low.node, low.ops)
     builder = ExpressionBuilder()
-    names: dict[int, str] = {}
-    read: list[int] = []
-    if anchor:
-        names[anchor.outputs[0]] = builder.argument(element_of(body.type(anchor.outputs[0]).data_type, low.caps))
-    for node in chain:
-        for value in node.operands:
-            if value in names:
-                continue
-            kind = element_of(body.type(value).data_type, low.caps)
-            number = None if anchor else whole_number(low.graph, outer[value])
-            if number is None:
-                names[value] = builder.argument(kind)
-                read.append(value)
-            else:
-                names[value] = builder.number(kind, number)
-        inner = Lowering(node=node, graph=body, target=low.target, ops=low.ops, forced=low.forced)
-        names[node.outputs[0]] = apply_node(builder, inner, [names[v] for v in node.operands])
+
+    def number(value: int) -> int | None:
+        return None if anchor else whole_number(low.graph, outer[value])
+
+    names, read = apply_chain(builder, low, body, chain, anchor.outputs[0] if anchor else None, number)
     stored = {body.outputs[str(i)]: value for i, value in enumerate(low.node.outputs)}
     last = normalization or pool
     results = (last.operands[0],) if last else tuple(stored)
@@ -146,11 +137,8 @@ def _epilogue_of_mean(low: Lowering, body: Graph, first: int, pool: Node, behind
     """Return the epilogue of a mean, whose steps are numbered from `first` on, or None if no operators are behind the mean."""
     if not behind:
         return None
-    builder = ExpressionBuilder(first)
-    names = {pool.outputs[0]: builder.argument(element_of(body.type(pool.outputs[0]).data_type, low.caps))}
-    for node in behind:
-        inner = Lowering(node=node, graph=body, target=low.target, ops=low.ops, forced=low.forced)
-        names[node.outputs[0]] = apply_node(builder, inner, [names[value] for value in node.operands])
+    builder = ExpressionBuilder(first=first)
+    names, _ = apply_chain(builder, low, body, behind, pool.outputs[0])
     expression = builder.finish(names[behind[-1].outputs[0]])
     return Epilogue(expression, tuple(builder.uniforms), (), low.node.outputs[0])
 

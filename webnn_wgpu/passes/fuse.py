@@ -279,24 +279,36 @@ def fused_node(
         inner: the values of an earlier group, which the graph no longer has.
         results: the nodes whose results the node has, if it is not the last alone.
     """
-    reads = reads_of(group)
-    numbers = dict.fromkeys(v for node in group for v in (*node.operands, *node.outputs))
-    values = {v: inner[v] if v in inner else graph.values[v] for v in numbers}
     results = results or group[-1:]
     outputs = tuple(node.outputs[0] for node in results)
-    body = Graph(
-        values=values,
-        inputs={str(i): v for i, v in enumerate(reads)},
-        constants={},
-        nodes=tuple(group),
-        outputs={str(i): value for i, value in enumerate(outputs)},
-    )
+    body = body_of(graph, group, outputs, inner)
     return Node(
         id=results[0].id,
         op=FUSED.name,
-        inputs=tuple(reads),
+        inputs=tuple(body.inputs.values()),
         outputs=outputs,
         attrs=MappingProxyType({"body": body}),
         label=next((node.label for node in group if node.label and node not in results[1:]), ""),
         origins=tuple(origin for node in group for origin in node.origins),
+    )
+
+
+def body_of(
+    graph: Graph, group: Sequence[Node], outputs: Sequence[int], inner: Mapping[int, Value] = MappingProxyType({})
+) -> Graph:
+    """Return the body of a node that computes a group. Its inputs are the values that the group reads, by position.
+
+    Args:
+        graph: the graph.
+        group: the nodes in order.
+        outputs: the values that the node stores.
+        inner: the values of an earlier group, which the graph no longer has.
+    """
+    numbers = dict.fromkeys(v for node in group for v in (*node.operands, *node.outputs))
+    return Graph(
+        values={v: inner[v] if v in inner else graph.values[v] for v in numbers},
+        inputs={str(i): v for i, v in enumerate(reads_of(group))},
+        constants={},
+        nodes=tuple(group),
+        outputs={str(i): value for i, value in enumerate(outputs)},
     )

@@ -26,6 +26,7 @@ from .moved_reshapes import move_reshapes
 from .movement import merge_movement
 from .narrow_weights import keep_weights_narrow
 from .normalized_products import normalize_in_products
+from .product_pairs import pair_products
 from .products import merge_products
 from .projected_products import project_in_products
 from .residuals import add_to_gradients
@@ -288,6 +289,13 @@ PASSES = (
         run=add_to_gradients,
         reason="the gradient of a normalization adds the gradient that passes by it, before it stores a result",
         exact=False,
+    ),
+    Pass(
+        name="pair_products",
+        run=pair_products,
+        reason="one kernel computes two products of few rows, such as those of squeeze and excitation, and what is between them",
+        exact=False,
+        by_cost=True,
     ),
     Pass(
         name="fuse_epilogues",

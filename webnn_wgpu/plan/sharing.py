@@ -78,9 +78,10 @@ def _clamped(call: KernelCall) -> KernelCall | None:
         low = -math.inf
     elif expression is not None and expression.args == _ARGS and [s.code for s in expression.steps] == [_RELU]:
         low = 0.0
-        fields, values = fields[: len(fields) - len(hidden)], values[: len(values) - len(hidden)]
     else:
         return None
+    if hidden and fields[-1] == _HIDDEN:
+        fields, values = fields[:-1], values[:-1]
     spec = replace(
         call.spec,
         params=tuple((name, _CLAMP if name == "expression" else value) for name, value in call.spec.params),

@@ -123,7 +123,14 @@ def sums(terms: Terms, tolerance: float | None = None) -> Bounds:
         each = found.of(sizes(found.operands), positive)
         return [np.nan_to_num(count * EPSILON * s.astype(np.float64), nan=0, posinf=0) for s in each]
 
-    return Bounds(tolerance=tolerance, allowed=allowed)
+    def reached(found: ReferenceResults, off: Array) -> list[Array]:
+        # Sums are linear in the first operand. Its errors may all go the way in which a sum grows.
+        positive = {n: abs(v) if isinstance(v, float) else v for n, v in found.node.attrs.items()}
+        _, *others = sizes(found.operands)
+        moved, still = (found.of([x, *others], positive) for x in (off.astype(np.float32), np.zeros(off.shape, np.float32)))
+        return [m.astype(np.float64) - s for m, s in zip(moved, still, strict=True)]
+
+    return Bounds(tolerance=tolerance, allowed=allowed, reached=reached)
 
 
 def relative(found: ReferenceResults, terms: int) -> list[Array]:
