@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 INTERNAL = (
     *("columnSums", "fused", "integerProduct", "quantizeDequantize", "quantizeCentered", "transposedMatmul"),
     *("geluSlope", "attentionWeights", "weightsGradient", "filterGradient", "gruStack", "lstmStack", "normalizedMatmul"),
-    *("projectedMatmul", "transposes"),
+    *("projectedMatmul", "transposes", "productPair"),
 )
 """Operators that no program can call. Passes make nodes of them, in the golden plans of other models."""
 

@@ -48,6 +48,7 @@ MODULES = (
     "passes",
     "planner",
     "plans_of_devices",
+    "product_pairs",
     "products",
     "projected_products",
     "rewrites",

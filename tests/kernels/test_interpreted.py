@@ -18,6 +18,7 @@ from tests.ops.reduced import REDUCED, Reduced
 from tests.support import Sketch, op_graph
 from tests.targets import SOFTWARE
 from tests.unit.normalized_rows import Rows, planned
+from tests.unit.pairs import PAIRS, optimized
 from tests.unit.pooled_images import Pooled
 from tests.unit.projections import block
 from webnn_wgpu.core.caps import Caps
@@ -255,6 +256,18 @@ def test_means_over_pixels_are_as_in_the_reference(
 
 
 @pytest.mark.repeats
+@pytest.mark.parametrize("subgroup_size", [8, 16, 32, 64])
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs_of_products_are_as_in_the_reference(name: str, subgroup_size: int) -> None:
+    graph, feeds = PAIRS[name].graph()
+    plan = make_plan(optimized(graph), Target.of(hardware(32)))
+    assert [dispatch.spec.template for dispatch in plan.dispatches] == ["product_pair"]
+    wanted = interpret(graph, feeds)["0"]
+    found = interpreted(plan, feeds, subgroup_size)["0"]
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-5 * float(np.abs(wanted).max()))
+
+
+@pytest.mark.repeats
 @pytest.mark.parametrize("subgroup_size", [8, 32])
 @pytest.mark.parametrize("variant", ["", "plain", "subgroup", "workgroup"])
 @pytest.mark.parametrize("reduced", REDUCED, ids=str)
@@ -271,6 +284,7 @@ def test_every_template_is_interpreted() -> None:
     every = [*cases(), (PARTS, "")]
     plans = [plan for call, variant in every for caps in kinds if (plan := plan_of(caps, call, variant)) is not None]
     plans.append(planned(NORMALIZED.both, Target.of(hardware(32))))
+    plans.append(make_plan(optimized(PAIRS["images"].graph()[0]), Target.of(hardware(32))))
     ran = {dispatch.spec.template for plan in plans for dispatch in plan.dispatches}
     missing = {file.name.removesuffix(".wgsl.j2") for file in (shader_root() / "ops").iterdir()} - ran
     assert not missing, f"no call runs {', '.join(sorted(missing))}: add one to NAMES or EXTENSIONS in {Path(__file__).name}"

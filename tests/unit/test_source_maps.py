@@ -15,6 +15,7 @@ from tests.rotation import part_of
 from tests.shaders import changed_shaders
 from tests.support import Sketch, op_graph
 from tests.unit.normalized_rows import GPU, Rows, planned
+from tests.unit.pairs import PAIRS, optimized
 from tests.unit.plans import caps_of
 from tests.unit.pooled_images import Pooled
 from webnn_wgpu.core.errors import WebNNError
@@ -87,6 +88,8 @@ def every_kernel() -> Iterator[KernelSpec]:
     pooled = Pooled(behind=("tanh",)), Pooled(data_type="float16", chain=())
     for graph in (Rows((16, 36), 2048).both, *(each.alone for each in pooled), *(each.graph()[0] for each in REDUCED)):
         yield from (dispatch.spec for dispatch in planned(graph, GPU).dispatches)
+    for pair in PAIRS.values():
+        yield from (dispatch.spec for dispatch in make_plan(optimized(pair.graph()[0]), GPU).dispatches)
 
 
 @pytest.mark.slow

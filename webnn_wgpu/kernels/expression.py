@@ -145,14 +145,9 @@ class ExpressionBuilder:
     way.
     """
 
-    def __init__(self, step: str = "y", first: int = 0) -> None:
-        """Create a builder.
-
-        Args:
-            step: the beginning of the names of steps, `y` or `h`. Two expressions of a kernel have names of their own.
-            first: the number of the first step, by which it is found in a source map.
-        """
-        self._step, self._first = step, first
+    def __init__(self, step: str = "y") -> None:
+        """Create a builder. `step` begins the names of steps, `y` or `h`: two expressions of a kernel have names of their own."""
+        self._step = step
         self._opaque = 0
         self._args: list[tuple[str, str]] = []
         self._steps: list[LetStatement] = []
@@ -193,7 +188,7 @@ class ExpressionBuilder:
 
         The result is rounded to its data type before others read it, as if it had been stored: fusing changes no number.
         """
-        name = f"{self._step}{self._first + len(self._steps)}"
+        name = f"{self._step}{len(self._steps)}"
         self.uniforms.extend((f"{name}_{field}", type_, value) for field, type_, value in formula.uniforms)
         given = [self._numbers.get(operand, Symbol(operand)) for operand in operands]
         for i, operand in enumerate(operands):

@@ -172,13 +172,16 @@ def map_of_kernel(
     Args:
         spec: the kernel.
         folder: the folder of its template below `shaders/`.
-        labels: the labels of the operators of each expression step, if it has an expression.
+        labels: the labels of the operators of each expression step, if it has expressions: those of the first one come first.
         dbg: whether `dbg` statements are kept.
     """
     if spec.source:
         return map_of_source(spec.source, dbg=dbg)
-    params = tuple((name, _marked_steps(value)) for name, value in spec.params)
-    marked = render_with_dbg(replace(spec, params=params), folder, _environment(hides_uniforms=spec.hides_uniforms))
+    params, first = list[tuple[str, Hashable]](), 0
+    for name, value in spec.params:
+        params.append((name, _marked_steps(value, first) if isinstance(value, Expression) else value))
+        first += len(value.steps) if isinstance(value, Expression) else 0
+    marked = render_with_dbg(replace(spec, params=tuple(params)), folder, _environment(hides_uniforms=spec.hides_uniforms))
     marks: dict[int, _Mark] = {}
     steps: dict[int, int] = {}
     for i, found in enumerate(_MARKS.finditer(marked)):
@@ -191,15 +194,13 @@ def map_of_kernel(
     return found if dbg else found.without_dbg()
 
 
-def _marked_steps(value: Hashable) -> Hashable:
-    if not isinstance(value, Expression):
-        return value
-    return replace(value, steps=tuple(_marked_step(step) for step in value.steps))
+def _marked_steps(value: Expression, first: int) -> Expression:
+    return replace(value, steps=tuple(_marked_step(step, first) for step in value.steps))
 
 
-def _marked_step(step: LetStatement) -> LetStatement:
+def _marked_step(step: LetStatement, first: int) -> LetStatement:
     number = re.fullmatch(r"[yh](\d+)", step.name)
-    return replace(step, code=_MarkedTerm(chr(_STEPS + int(number[1])), step.code)) if number else step
+    return replace(step, code=_MarkedTerm(chr(_STEPS + first + int(number[1])), step.code)) if number else step
 
 
 @dataclass(frozen=True, repr=False)

@@ -76,11 +76,11 @@ def members_of(node: Node, ops: Mapping[str, OpDef]) -> Members:
 def steps_of(node: Node, ops: Mapping[str, OpDef]) -> tuple[tuple[Origin, ...], ...]:
     """Return the origins of the operators that each step of a node's expressions computes, or () for an unfused node.
 
-    Those that the kernel of a pair of products applies between both follow those behind them.
+    Those between a pair of products come before those behind it.
     """
     members = members_of(node, ops)
     chain = (*members.chain, *members.behind) if node.op == FUSED.name else ()
-    return tuple(step.origins for step in (*chain, *(between(members.anchor) if members.anchor else ())))
+    return tuple(step.origins for step in (*(between(members.anchor) if members.anchor else ()), *chain))
 
 
 def whole_number(graph: Graph, value: int) -> int | None:

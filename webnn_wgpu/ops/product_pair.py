@@ -17,7 +17,7 @@ from ..costs.product_pairs import PairTile, pair_tile
 from ..ir.graph import Attrs, Graph, Node
 from ..ir.types import TensorType
 from ..kernels.element import QUAD
-from ..kernels.expression import Expression, ExpressionBuilder
+from ..kernels.expression import ExpressionBuilder
 from ..kernels.packing import Permuted
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, grid_1d
 from ..kernels.terms import OPAQUE_ZERO
@@ -37,7 +37,7 @@ from .matmul import MATMUL
 PRODUCTS = (CONV2D.name, GEMM.name, MATMUL.name)
 """The operators that may be products of few rows with a matrix."""
 
-_TEMPLATE = KernelTemplate("product_pair", ("tile", "between", "subgroups", "c_read", "expression", "extra_reads"))
+_TEMPLATE = KernelTemplate("product_pair", ("tile", "hidden", "between", "subgroups", "c_read", "expression", "extra_reads"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,19 +96,17 @@ def between(node: Node) -> tuple[Node, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Between:
-    """The template parameter that says how the kernel finishes hidden numbers.
+class HiddenForm:
+    """The template parameter that says how the kernel finishes hidden numbers, besides the expression.
 
     Attributes:
-        expression: what is applied to the results of the first product, or None.
-        bias: whether a bias is added to them before.
+        bias: whether a bias is added to them first.
         reads: where the elements of the expression's further operands are, in the words of `shaders/lib/product.wgsl.j2`.
-        half: whether the results are rounded to float16 before the expression.
-        half_operand: whether the second product's operand is.
+        half: whether the results of the first product are rounded to float16 before the expression.
+        half_operand: whether the left factor of the second one is.
         lib: the files of `shaders/lib/math` that it takes.
     """
 
-    expression: Expression | None
     bias: bool
     reads: tuple[str, ...]
     half: bool
@@ -127,7 +125,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     hidden, last = row_product(body, body.nodes[0]), row_product(body, body.nodes[-1])
     assert hidden
     assert last
-    size, steps = last.size, low.epilogue.expression.steps if low.epilogue else ()
+    size = last.size
     tile = pair_tile(hidden.size.K, hidden.size.N, size.N)
     kernel = ProductKernel()
     declare_subgroups(kernel, low.caps)
@@ -142,7 +140,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     tiles = tile_uniforms(size, 1, tile.columns.columns)
     kernel.uniforms(M=size.M, N=size.N, K=size.K, steps=hidden.size.K, **tiles)
 
-    builder = ExpressionBuilder("h", len(steps))
+    builder = ExpressionBuilder("h")
     result = body.nodes[0].outputs[0]
     names, read = apply_chain(builder, low, body, between(low.node), result)
     expression = builder.finish(names[body.nodes[-1].operands[0]]) if between(low.node) else None
@@ -153,8 +151,8 @@ def _lower(low: Lowering) -> list[KernelCall]:
     halves = [body.type(value).data_type == "float16" for value in (result, last.rows)]
     lib = expression.lib if expression else ()
     kernel.params["tile"] = tile
-    kernel.params["between"] = Between(
-        expression=expression,
+    kernel.params["between"] = expression
+    kernel.params["hidden"] = HiddenForm(
         bias=hidden.bias is not None,
         reads=tuple(_read(body.type(value).shape, hidden.size) for value in read),
         half=halves[0],
