@@ -65,9 +65,9 @@ class Pair:
     def sketch(self) -> tuple[Sketch, int]:
         """Return the graph while it is drawn, and its result."""
         s, product = Sketch(), self.product or {}
-        layout = product.get("input_layout", "")
-        shape = {"nhwc": (self.rows, 1, 1, self.steps), "nchw": (self.rows, self.steps, 1, 1)}.get(layout, (self.rows, self.steps))
-        x = s.input(normal(*shape, dtype=np.dtype(self.data_type)))
+        ones = {"nhwc": ((1, 1), ()), "nchw": ((), (1, 1))}
+        before, behind = ones.get(product.get("input_layout", ""), ((), ()))
+        x = s.input(normal(self.rows, *before, self.steps, *behind, dtype=np.dtype(self.data_type)))
         h = _applied(s, multiplied(s, x, self.hidden, bias=self.bias[0], **product), self.between)
         y = multiplied(s, h, self.columns, bias=self.bias[1], seed=3, **product)
         return s, _applied(s, y, self.behind)

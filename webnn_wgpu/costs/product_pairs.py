@@ -1,4 +1,4 @@
-"""The division of the kernel that computes two products of few rows, and what it costs to compute the first one repeatedly."""
+"""The division of the kernel that computes two products of few rows, and the cost of computing the first one repeatedly."""
 
 from __future__ import annotations
 

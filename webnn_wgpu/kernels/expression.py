@@ -146,7 +146,7 @@ class ExpressionBuilder:
     """
 
     def __init__(self, step: str = "y") -> None:
-        """Create a builder. `step` begins the names of steps, `y` or `h`: two expressions of a kernel have names of their own."""
+        """Create a builder of steps whose names begin with `y` or `h`. Two expressions of a kernel differ in them."""
         self._step = step
         self._opaque = 0
         self._args: list[tuple[str, str]] = []

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from ..core.data_types import DATA_TYPES
 from ..costs import ProductSize
-from ..costs.product_pairs import PairTile, pair_tile
+from ..costs.product_pairs import pair_tile
 from ..ir.graph import Attrs, Graph, Node
 from ..ir.types import TensorType
 from ..kernels.element import QUAD
@@ -69,8 +68,10 @@ class RowProduct:
 
 def row_product(graph: Graph, node: Node) -> RowProduct | None:
     """Return a node as a product of rows with one matrix, or None if it is something else."""
-    types, attrs, bias = [graph.type(value) for value in node.operands], node.attrs, None
-    rows, dims = types[0].num_elements // max(1, types[0].shape[-1]), types[1].shape
+    types, attrs = [graph.type(value) for value in node.operands], node.attrs
+    rows, dims = types[0].num_elements // types[0].shape[-1], types[1].shape
+    bias: int | None = None
+    order: tuple[int, int]
     if node.op == MATMUL.name and math.prod(dims[:-2]) == 1:
         order = (len(dims) - 2, len(dims) - 1)
     elif node.op == GEMM.name and (attrs["alpha"], attrs["beta"], attrs["a_transpose"]) == (1, 1, False):

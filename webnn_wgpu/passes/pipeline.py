@@ -293,7 +293,7 @@ PASSES = (
     Pass(
         name="pair_products",
         run=pair_products,
-        reason="one kernel computes two products of few rows, such as those of squeeze and excitation, and what is between them",
+        reason="one kernel computes two products of few rows, as squeeze and excitation has them, with the operators between",
         exact=False,
         by_cost=True,
     ),

@@ -1,4 +1,4 @@
-"""Products of few rows whose results only another such product reads, as in squeeze and excitation: one kernel computes both."""
+"""Products of few rows whose results only another such product reads, as in squeeze and excitation, in one kernel."""
 
 from __future__ import annotations
 
