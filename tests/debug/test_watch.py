@@ -15,6 +15,7 @@ from tests.debug.faults import graph_of
 from tests.debug.test_values import overflowing
 from tests.ops.test_cache_update import decoder
 from tests.runtime.graphs import ROWS, network, outputs, source
+from tests.support import profile_context
 from webnn_wgpu import debug
 
 LARGE = np.float32([1, 2, 100, -60])
@@ -57,6 +58,24 @@ def test_each_result_of_a_kernel_has_its_operator(context: wn.MLContext) -> None
     with debug.watch(graph) as watch:
         context.compute(graph, {"x": np.float32([[1, 2, 300, 4]])})
     assert [(a.label, a.op, a.what, a.stored, a.index) for a in watch.alarms] == [("large", "exp", "infinite", True, (0, 2))]
+
+
+@pytest.mark.parametrize("behind", [True, False])
+def test_numbers_between_two_products(behind: bool) -> None:
+    context = profile_context("hardware")
+    builder = wn.MLGraphBuilder(context)
+    x = builder.input("x", {"dataType": "float32", "shape": [1, 4]})
+    hidden = builder.matmul(x, builder.constant(np.eye(4, dtype=np.float32)), label="first")
+    hidden = builder.tanh(builder.exp(hidden, label="large"), label="between")
+    y = builder.matmul(hidden, builder.constant(np.eye(4, dtype=np.float32)), label="second")
+    graph = builder.build({"y": builder.relu(y, label="behind") if behind else y})
+    labels = ("first", "large", "between", "second", *["behind"] * behind)
+    assert [kernel.labels for kernel in graph.kernels.values()] == [labels]
+    with debug.watch(graph, values=True) as watch:
+        context.compute(graph, {"x": np.float32([[1, 2, 300, 4]])})
+    assert [(a.label, a.op, a.what, a.stored, a.index) for a in watch.alarms] == [("large", "exp", "infinite", False, (0, 2))]
+    assert watch.values is not None
+    assert [value.label for value in watch.values.values] == ["x", *labels]
 
 
 def test_float32_in_place_of_float16(context: wn.MLContext) -> None:

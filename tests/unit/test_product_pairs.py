@@ -63,15 +63,20 @@ def graph_of(case: str) -> Graph:
     if case in CASES:
         return Pair(**CASES[case]).graph()[0]
     s = Sketch()
-    x, options = s.input(normal(1, 64)), {"alpha": 0.5} if case == "a factor" else {}
+    x, options = s.input(normal(8, 64)), {"alpha": 0.5} if case == "a factor" else {}
     hidden = multiplied(s, x, 8, **options)
     between = s.apply("relu", hidden)
     if case == "a gate":
         between = s.apply("mul", between, s.apply("sigmoid", multiplied(s, x, 8, seed=9)))
+    if case == "a number for each row":
+        between = s.apply("mul", between, s.input(normal(s.type(between).shape[0], 1)))
     if case == "a reshape":
-        between = s.apply("reshape", between, new_shape=[2, 4])
+        between = s.apply("reshape", between, new_shape=[4, 16])
     if case == "weights that are computed":
         return s.graph(s.apply("gemm", between, s.input(normal(8, 64)), None))
+    if case == "many operators":
+        for _ in range(GPU.costs.passes.most_fused_steps):
+            between = s.apply("tanh", between)
     y = multiplied(s, between, 64, seed=3)
     others = {"another reader": [s.apply("neg", hidden)], "an output": [hidden], "a result between": [between]}
     return s.graph(y, *others.get(case, []))
@@ -79,7 +84,10 @@ def graph_of(case: str) -> Graph:
 
 @pytest.mark.parametrize(
     "case",
-    [*CASES, "a factor", "a gate", "a reshape", "weights that are computed", "another reader", "an output", "a result between"],
+    [
+        *(*CASES, "a factor", "a gate", "a reshape", "weights that are computed", "another reader", "an output"),
+        *("a result between", "a number for each row", "many operators"),
+    ],
 )
 def test_other_products_stay(case: str) -> None:
     graph = graph_of(case)

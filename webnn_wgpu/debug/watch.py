@@ -184,18 +184,24 @@ class _Looker(ObservedValues):
             return
         self._look_inside(body, operands, dict(zip(body.outputs.values(), results, strict=True)))
 
-    def _look_inside(self, body: Graph, operands: Sequence[Array | None], stored: Mapping[int, Array | None]) -> None:
-        """Examine the results of a kernel of several operators, and the values that it does not store."""
+    def _look_inside(
+        self, body: Graph, operands: Sequence[Array | None], stored: Mapping[int, Array | None]
+    ) -> Mapping[int, Array]:
+        """Examine the results of a kernel of several operators, and the values that it does not store. Return all values."""
         values = {value: array for name, value in body.inputs.items() if (array := operands[int(name)]) is not None}
         known = len(values) == len(body.inputs)
         seen = list(values.values())
         for member in body.nodes:
             label, (output,) = node_label(member), member.outputs
-            if output in stored:
+            inner = member.attrs.get("body")
+            had = [None if value is None else values.get(value) for value in member.inputs]
+            if known and isinstance(inner, Graph):
+                result = inner.outputs["0"]
+                array = self._look_inside(inner, had, {result: stored[output]} if output in stored else {}).get(result)
+            elif output in stored:
                 array = stored[output]
                 self._see(label, member.op, [array], seen, member.origins, stored=True)
             elif known:
-                had = [None if value is None else values[value] for value in member.inputs]
                 with np.errstate(all="ignore"):
                     (array,) = evaluate(body, member, had)
                 self._see(label, member.op, [array], [a for a in had if a is not None], member.origins, stored=False)
@@ -205,6 +211,7 @@ class _Looker(ObservedValues):
             if array is not None:
                 values[output] = array
                 seen.append(array)
+        return values
 
     def _see(
         self,

@@ -28,7 +28,7 @@ _AT_ONCE = 4
 
 def fuse_epilogues(graph: Graph, target: Target) -> Graph:
     """Fuse element-wise operators into the producer whose result they alone read, if it can apply an epilogue."""
-    return _fuse(graph, target, lambda node: _takes_epilogue(graph, target, node), _fits_epilogue)
+    return _fuse(graph, target, lambda node: _takes_epilogue(graph, target, node), fits_epilogue)
 
 
 def fuse_elementwise(graph: Graph, target: Target) -> Graph:
@@ -243,7 +243,8 @@ def _fits_chain(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
     return same_shape and len(bound) <= MAX_INPUTS
 
 
-def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
+def fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
+    """Return whether an element-wise operator may follow a group whose first operator has an epilogue."""
     output = graph.type(follower.outputs[0])
     if output.shape != graph.type(group[0].outputs[0]).shape:
         return False

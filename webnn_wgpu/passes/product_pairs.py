@@ -10,7 +10,7 @@ from ..ir.graph import Graph, Node
 from ..ops import OPS
 from ..ops._quads import fits_binding
 from ..ops.product_pair import PRODUCT_PAIR, PRODUCTS, RowProduct, row_product
-from .fuse import MAX_INPUTS, body_of
+from .fuse import MAX_INPUTS, body_of, fits_epilogue
 from .rewriting import Rewriter, rewrite
 
 _ELEMENTWISE = tuple(op.name for op in OPS.values() if op.elementwise is not None)
@@ -26,16 +26,21 @@ def pair_products(graph: Graph, target: Target) -> Graph:
 
 def _pair(graph: Graph, target: Target, r: Rewriter, node: Node) -> bool:
     last = row_product(graph, node)
-    if last is None:
+    if last is None or last.size.M > target.costs.products.gemv_rows:
         return False
     group = _group(r, node)
     hidden = row_product(graph, group[0]) if len(group) > 1 else None
     if hidden is None or not _pays(r, hidden, last, target):
         return False
+    # The kernel finds operands of the operators between as those of an epilogue.
+    if not all(fits_epilogue(graph, group[:i], group[i]) for i in range(1, len(group) - 1)):
+        return False
     body = body_of(graph, group, node.outputs)
     operands = tuple(body.inputs.values())
     types = [graph.type(value) for value in (*operands, *(output for member in group for output in member.outputs))]
-    if len(operands) > MAX_INPUTS or any(t.data_type not in FLOATS or not fits_binding(t, target.caps) for t in types):
+    if len(operands) > MAX_INPUTS or len(group) > target.costs.passes.most_fused_steps:
+        return False
+    if any(t.data_type not in FLOATS or not fits_binding(t, target.caps) for t in types):
         return False
     r.add(PRODUCT_PAIR.name, operands, {"body": body}, group, node.outputs[0])
     return True
