@@ -119,6 +119,8 @@ def _attention(heads: int, queries: int, keys: int, size: int, data_type: str = 
 
 LARGER = (
     ("matmul", {"a": t("float32[512, 512]"), "b": t("float32[512, 512]")}),  # tiles of middle size on GPUs
+    ("matmul", {"a": t("float32[4, 32]"), "b": t("float32[32, 128]")}),  # few rows
+    ("matmul", {"a": t("float32[1, 128]"), "b": t("float32[128, 128]")}),  # a row in narrow tiles
     ("x.attention", _attention(12, 128, 128, 32, mask=t("uint8[1, 1, 1, 128]"))),  # MiniLM
     ("x.attention", _attention(3, 197, 197, 64)),  # ViT-tiny
     ("x.attention", _attention(12, 1024, 1024, 64, causal=True)),  # GPT-2
