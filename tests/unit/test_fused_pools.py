@@ -64,10 +64,10 @@ def test_a_fused_node_has_the_mean_as_result() -> None:
     np.testing.assert_array_equal(interpret(after, pooled.sketch.feeds)["0"], interpret(pooled.alone, pooled.sketch.feeds)["0"])
 
 
-def test_steps_behind_a_mean_are_numbered_after_those_before_it() -> None:
+def test_steps_behind_a_mean_have_names_of_their_own() -> None:
     (dispatch,) = planned(Pooled(chain=("relu", "tanh"), behind=("sigmoid", "tanh")).alone, GPU).dispatches
     before, behind = (dispatch.spec.param(name) for name in ("expression", "behind"))
-    assert [step.name for step in (*before.steps, *behind.steps)] == ["y0", "y1", "y2", "y3"]
+    assert [step.name for step in (*before.steps, *behind.steps)] == ["y0", "y1", "h0", "h1"]
     assert len(dispatch.steps) == 4
 
 

@@ -125,7 +125,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     source = outer[transpose.operands[0]] if transpose else None
     following = replace(low, node=substitute(last, outer), graph=whole, in_place=False) if last else None
     if following and pool:
-        following = replace(following, epilogue=_epilogue_of_mean(low, body, len(chain), pool, behind))
+        following = replace(following, epilogue=_epilogue_of_mean(low, body, pool, behind))
     rows, mean = (None, _mean_after(following)) if pool else (_rows_after(following, stored), None)
     calls = lower(replace(inner, channels_first=source, normalization=rows, pool=mean))
     if transpose is not None and source is not None:
@@ -133,11 +133,11 @@ def _lower(low: Lowering) -> list[KernelCall]:
     return _completed(following, low.node.outputs[-1], stored, calls) if following else calls
 
 
-def _epilogue_of_mean(low: Lowering, body: Graph, first: int, pool: Node, behind: Sequence[Node]) -> Epilogue | None:
-    """Return the epilogue of a mean, whose steps are numbered from `first` on, or None if no operators are behind the mean."""
+def _epilogue_of_mean(low: Lowering, body: Graph, pool: Node, behind: Sequence[Node]) -> Epilogue | None:
+    """Return the epilogue of a mean, or None if no operators are behind the mean."""
     if not behind:
         return None
-    builder = ExpressionBuilder(first=first)
+    builder = ExpressionBuilder("h")
     names, _ = apply_chain(builder, low, body, behind, pool.outputs[0])
     expression = builder.finish(names[behind[-1].outputs[0]])
     return Epilogue(expression, tuple(builder.uniforms), (), low.node.outputs[0])
