@@ -85,7 +85,8 @@ def row_product(graph: Graph, node: Node) -> RowProduct | None:
         bias = node.operands[2] if len(node.operands) > 2 else None
     else:
         return None
-    size = ProductSize(rows, dims[order[1]], dims[order[0]])
+    K, N = (dims[place] for place in order)
+    size = ProductSize(rows, N, K)
     if bias is not None and graph.type(bias).shape not in ((size.N,), (1, size.N)):
         return None
     return RowProduct(rows=node.operands[0], weights=node.operands[1], dims=dims, order=order, bias=bias, size=size)
