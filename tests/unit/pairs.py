@@ -96,7 +96,7 @@ PAIRS = {
     "wide": Pair(steps=480, hidden=20, columns=480, product=NHWC),
     "long sums": Pair(steps=672, hidden=28, columns=672, product=NHWC),
     "images": Pair(rows=3, steps=48, hidden=12, columns=40, product=NCHW, between="relu", behind="hardSigmoid"),
-    "most hidden numbers": Pair(steps=16, hidden=256, columns=20, between="tanh", behind=""),
+    "most hidden numbers": Pair(steps=16, hidden=64, columns=20, between="tanh", behind=""),
     "hidden numbers of several rounds": Pair(steps=132, hidden=33, columns=68, product={"b_transpose": True}),
     "columns that are no quads": Pair(rows=2, steps=20, hidden=5, columns=7),
     "one column": Pair(steps=32, hidden=16, columns=1, between="relu"),

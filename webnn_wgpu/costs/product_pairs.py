@@ -10,8 +10,8 @@ from .rates import CORE_BYTES_PER_NS, DEPENDENT_DISPATCH_NS, LOADS_NS
 INVOCATIONS = 256
 """Invocations of a workgroup, WebGPU's default limit."""
 
-MOST_HIDDEN = INVOCATIONS
-"""Most columns of the first product: an invocation finishes one of them."""
+MOST_HIDDEN = 64
+"""Most columns of the first product. A kernel of its own gives more of them a subgroup each, and so all cores of a GPU work."""
 
 MOST_PARTS = 4 * INVOCATIONS
 """Most parts of sums that a workgroup keeps, in 4 KiB of its memory."""
