@@ -76,13 +76,13 @@ def row_product(graph: Graph, node: Node) -> RowProduct | None:
         order = (len(dims) - 2, len(dims) - 1)
     elif node.op == GEMM.name and (attrs["alpha"], attrs["beta"], attrs["a_transpose"]) == (1, 1, False):
         order = (1, 0) if attrs["b_transpose"] else (0, 1)
-        bias = node.operands[2] if len(node.operands) > 2 else None
+        bias = node.inputs[2] if len(node.inputs) > 2 else None
     elif node.op == CONV2D.name and attrs["groups"] == 1 and not any(attrs["padding"]):
         image, taps = (sizes_of(t.shape, attrs[f"{n}_layout"]) for t, n in zip(types, ("input", "filter"), strict=False))
         if {image["h"], image["w"], taps["h"], taps["w"]} != {1}:
             return None
         rows, order = image["n"], (attrs["filter_layout"].index("i"), attrs["filter_layout"].index("o"))
-        bias = node.operands[2] if len(node.operands) > 2 else None
+        bias = node.inputs[2] if len(node.inputs) > 2 else None
     else:
         return None
     K, N = (dims[place] for place in order)
