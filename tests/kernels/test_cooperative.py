@@ -61,6 +61,7 @@ NETWORKS = {
     "stack of gru": ("gruStack", stacks.Sizes(layers=3, steps=3, batch=3, hidden=7)),
     f"stack of lstm{TURNS}": ("lstmStack", stacks.Sizes(layers=2, steps=4, hidden=8)),
     f"stack of gru{TURNS}": ("gruStack", stacks.Sizes(layers=3, steps=3, batch=3, hidden=7)),
+    f"stack of lstm, backward{TURNS}": ("lstmStack", stacks.Sizes(layers=3, steps=4, batch=2, hidden=8)),
 }
 
 
@@ -72,7 +73,7 @@ def network(name: str) -> tuple[Graph, dict[str, Array]]:
         attrs = attributes(op, sizes)
     else:
         given = stacks.operands(op.removesuffix("Stack"), sizes)
-        attrs = stacks.attributes(sizes)
+        attrs = stacks.attributes(sizes, direction="backward" if "backward" in name else "forward")
     graph = op_graph(op, given, attrs, {1, 2})
     return graph, {key: given[int(key)] for key in graph.inputs}
 

@@ -83,7 +83,7 @@ def test_no_bit_changes(device: Device, case: str, subgroups: bool, stored: bool
 def test_convolutions_normalize_pixels(device: Device, groups: int) -> None:
     rng = np.random.default_rng(8)
     s = Sketch()
-    weights = random_array(rng, "float32", (40, 3, 3, 12 // groups), 1)
+    weights = random_array(rng, "float32", (40, 3, 2, 12 // groups), 1)
     attrs = {"groups": groups, "padding": (1, 1, 1, 1), "input_layout": "nhwc", "filter_layout": "ohwi"}
     channels = [s.constant(random_array(rng, "float32", (40,), 1)) for _ in range(3)]
     y = s.apply("conv2d", s.input(random_array(rng, "float32", (2, 7, 5, 12), 1)), s.constant(weights), channels[0], **attrs)
