@@ -259,6 +259,18 @@ def test_two_layers_of_256_units_have_few_dispatches_on_large_gpus(device: str, 
         assert len({d.spec for d in plan.dispatches}) == 2
 
 
+@pytest.mark.parametrize(("batch", "local_bytes", "turns"), [(1, 16384, True), (2, 32768, True), (2, 16384, False)])
+def test_layers_take_turns_if_one_workgroup_could_compute_them_all(batch: int, local_bytes: int, turns: bool) -> None:
+    # The states of both layers and two batch rows do not fit 16 KiB of workgroup memory with the sums.
+    most = {"max-compute-workgroup-storage-size": local_bytes, "max-compute-invocations-per-workgroup": 256}
+    caps = caps_of("nvidia")
+    caps = replace(caps, device="NVIDIA H100", limits=tuple((name, most.get(name, value)) for name, value in caps.limits))
+    graph, _ = run_passes(Network(steps=100, batch=batch, hidden=512).layer().layer().graph(), Target.of(caps))
+    plan = make_plan(graph, Target.of(caps))
+    check_plan(plan, caps, rendered=True)
+    assert any("turn" in dict(d.spec.params) for d in plan.dispatches) == turns
+
+
 def test_the_reason_states_the_estimates() -> None:
     for target, template, estimates in (
         (GPU, "recurrent.cooperative", "about 261 us in workgroups side by side, 520 us one after the other"),

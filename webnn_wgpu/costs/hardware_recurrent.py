@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .cooperative import CooperativeTile, cooperative_tile
 from .rates import CORE_BYTES_PER_NS, DEPENDENT_DISPATCH_NS, DeviceRates
 from .recurrent import SHARED_ROWS, STEP_WORKGROUP, RecurrentCosts, RecurrentSize
-from .sizes import Choice
+from .sizes import UNLIMITED, Choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,29 +85,17 @@ class HardwareRecurrent(RecurrentCosts):
     side_by_side: bool
     most_local_bytes: int
 
-    def cooperative_tile(self, size: RecurrentSize) -> CooperativeTile | None:
+    def cooperative_tile(self, size: RecurrentSize, *, kept: bool = True) -> CooperativeTile | None:
         """Return the tile of the `cooperative` kernel, or None if no tile fits or workgroups may not run side by side."""
         if not self.side_by_side:
             return None
         return cooperative_tile(
             size,
-            cores=self.rates.cores,
-            registers=self.sequence_registers,
+            cores=self.rates.cores if kept else UNLIMITED,
+            registers=self.sequence_registers if kept else UNLIMITED,
             most_invocations=self.sequence_invocations,
             local_bytes=self.most_local_bytes,
         )
-
-    def alone_tile(self, size: RecurrentSize) -> CooperativeTile:
-        """Return a tile of the kernel in which a single workgroup computes everything, and keeps no weights."""
-        tile = cooperative_tile(
-            size,
-            cores=size.chains * size.rows * size.hidden,
-            registers=4 * size.weights,
-            most_invocations=self.sequence_invocations,
-            local_bytes=self.most_local_bytes,
-        )
-        assert tile is not None
-        return tile
 
     def choose(self, size: RecurrentSize, *, several: bool, in_way: Mapping[str, str]) -> Choice:
         """Return a kernel that computes all time steps in one dispatch, or the one with a dispatch for each time step."""
@@ -152,7 +140,8 @@ class HardwareRecurrent(RecurrentCosts):
                     f"about {together_ns / 1000:.0f} us in workgroups side by side, {layers_us:.0f} us one after the other"
                 )
                 return Choice("cooperative", estimates)
-        if own.variant == "cooperative" and not in_way.get("turns") and layers_ns < _WORTH_COOPERATION * stack_ns:
+        may_turn = own.variant == "cooperative" and not in_way.get("turns") and self._may_cooperate(size, kept=False)
+        if may_turn and layers_ns <= stack_ns:
             # One dispatch clears the exchanged words of all layers, and one would compute all of them again.
             turns_us = layers_us - (layers - 1) * _COOPERATIVE_DISPATCHES * DEPENDENT_DISPATCH_NS / 1000
             return Choice("turns", f"about {turns_us:.0f} us, a dispatch for each layer, {stack_us:.0f} us in common ones")
@@ -188,9 +177,9 @@ class HardwareRecurrent(RecurrentCosts):
         reading_ns = max(rounds / CORE_BYTES_PER_NS, workgroups / self.rates.bytes_per_ns) * streamed_bytes
         return rounds * _SEQUENCE_STEP_NS + reading_ns
 
-    def _may_cooperate(self, size: RecurrentSize) -> bool:
+    def _may_cooperate(self, size: RecurrentSize, *, kept: bool = True) -> bool:
         """Return whether a tile fits, and no dispatch takes too long, even where a single workgroup computes everything."""
-        tile = self.cooperative_tile(size)
+        tile = self.cooperative_tile(size, kept=kept)
         if tile is None:
             return False
         # It computes the panels of all layers one after the other, and reads their weights in every step.

@@ -90,17 +90,14 @@ class RecurrentCosts(ABC):
             in_way: why a variant cannot be had, by variant.
         """
 
-    def cooperative_tile(self, size: RecurrentSize) -> CooperativeTile | None:
-        """Return the tile of the `cooperative` kernel, or None if workgroups of the device should not wait for each other."""
-        return None
+    def cooperative_tile(self, size: RecurrentSize, *, kept: bool = True) -> CooperativeTile | None:
+        """Return the tile of the `cooperative` kernel, or None if workgroups of the device should not wait for each other.
 
-    def alone_tile(self, size: RecurrentSize) -> CooperativeTile:
-        """Return a tile of the `cooperative` kernel in which a single workgroup computes everything.
-
-        Raises:
-            NotImplementedError: workgroups of the device should not wait for each other.
+        Args:
+            size: the network.
+            kept: whether workgroups keep their weights. One that computes everything alone keeps none.
         """
-        raise NotImplementedError
+        return None
 
     @abstractmethod
     def shares_of_sums(self, invocations: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..core.caps import Caps
 from ..costs import Tile
 from ..costs.tiles import BLOCK_TILES, PLAIN_ROWS, subgroup_tiles
@@ -38,12 +40,13 @@ def possible(caps: Caps) -> list[str]:
     return [variant for variant in VARIANTS if supports(caps, variant)]
 
 
-def with_tiles(variant: str, *, texture: bool) -> list[str]:
+def with_tiles(variant: str, *, texture: bool, winograd: Sequence[Tile] = ()) -> list[str]:
     """Return the names of a variant with each of the tiles it is written for.
 
     Args:
         variant: one of matrix products, or of convolutions, whose `implicit` has the tiles of `subgroup`.
         texture: whether `b` is a constant, which may be in a texture.
+        winograd: the tiles of Winograd's algorithm in one kernel, which depend on the convolution.
 
     >>> with_tiles("tiled", texture=False)[:2], with_tiles("gemv", texture=False)
     (['tiled:128x128', 'tiled:128x64'], ['gemv'])
@@ -53,5 +56,6 @@ def with_tiles(variant: str, *, texture: bool) -> list[str]:
     tiles: dict[str, list[Tile]] = {
         "tiled": [tile.sides for tile in BLOCK_TILES],
         "plain": [(rows,) for rows in PLAIN_ROWS],
+        "winograd_tiled": list(winograd),
     }
     return [spelled(variant, tile) for tile in tiles.get(variant, ())] or [variant]

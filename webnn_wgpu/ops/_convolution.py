@@ -129,10 +129,8 @@ def _choose(low: Lowering, size: ConvolutionSize) -> Choice:
     forced = low.forced_variant
     if forced is None:
         costs = low.target.costs.convolutions
-        candidates = [name for v in able for name in select.with_tiles(v, texture=constant)]
-        if "winograd_tiled" in able:
-            candidates.remove("winograd_tiled")
-            candidates += [select.spelled("winograd_tiled", tile.sides) for tile in costs.winograd_tiles(size)]
+        tiles = [tile.sides for tile in costs.winograd_tiles(size)]
+        candidates = [name for v in able for name in select.with_tiles(v, texture=constant, winograd=tiles)]
         return low.measured(candidates) or costs.choose(size, able)
     why = obstacle(low.caps, size, forced, constant_filter=constant)
     if why:

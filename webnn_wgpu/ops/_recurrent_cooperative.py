@@ -117,8 +117,9 @@ def turn_calls(
         row: the vectors of a layer, in hidden sizes.
     """
     costs, sizes, exchanged = network.low.target.costs.recurrent, network.sizes, _exchanged(size)
-    tile, whole = costs.cooperative_tile(replace(size, layers=1)), costs.alone_tile(size)
+    tile, whole = costs.cooperative_tile(replace(size, layers=1)), costs.cooperative_tile(size, kept=False)
     assert tile is not None
+    assert whole is not None
     *states, last = network.outputs if len(network.outputs) > len(network.states) else (*network.outputs, None)
     initial, weights = network.initial.values(), fixed[0]
     calls.append(_clear(network, size, tile, exchanged, reason))

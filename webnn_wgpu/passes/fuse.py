@@ -294,6 +294,36 @@ def fused_node(
     )
 
 
+def fuse_consumers(
+    graph: Graph, join: Callable[[Node, Sequence[Node], Collection[int], bool], tuple[Node, Node] | None]
+) -> Graph:
+    """Replace nodes and a consumer of their result by one node each.
+
+    Args:
+        graph: the graph.
+        join: returns the consumer and the node in place of both, or None. Given are the node, the consumers of its result, the
+            values that exist before the node, and whether these consumers alone read the result.
+    """
+    consumers: dict[int, list[Node]] = {}
+    for node in graph.nodes:
+        for value in set(node.operands):
+            consumers.setdefault(value, []).append(node)
+    known = {*graph.inputs.values(), *graph.constants}
+    outputs = set(graph.outputs.values())
+    kept: list[Node] = []
+    fused: set[int] = set()
+    for node in graph.nodes:
+        if node.id in fused:
+            continue
+        result = node.outputs[0]
+        found = join(node, consumers.get(result, ()), known, result not in outputs)
+        if found:
+            fused.add(found[0].id)
+        kept.append(found[1] if found else node)
+        known.update(kept[-1].outputs)
+    return graph if not fused else graph.with_nodes(tuple(kept))
+
+
 def body_of(
     graph: Graph, group: Sequence[Node], outputs: Sequence[int], inner: Mapping[int, Value] = MappingProxyType({})
 ) -> Graph:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from ..costs import Target
 from ..ir.graph import Graph, Node
 from ..ops import OPS
@@ -9,7 +11,7 @@ from ..ops._def import Lowering
 from ..ops._normalization import normalizes_last
 from ..ops._normalized_sums import NORMALIZED_SUMS
 from ..ops.fused import members_of
-from .fuse import fused_node
+from .fuse import fuse_consumers, fused_node
 
 
 def fuse_normalizations(graph: Graph, target: Target) -> Graph:
@@ -20,32 +22,20 @@ def fuse_normalizations(graph: Graph, target: Target) -> Graph:
     """
     if not target.costs.products.divides_sums:
         return graph
-    readers: dict[int, list[Node]] = {}
-    for node in graph.nodes:
-        for value in set(node.operands):
-            readers.setdefault(value, []).append(node)
-    known = {*graph.inputs.values(), *graph.constants}
-    outputs = set(graph.outputs.values())
-    kept: list[Node] = []
-    fused: set[int] = set()
-    for node in graph.nodes:
-        if node.id in fused:
-            continue
-        of_result = readers.get(node.outputs[0], [])
-        following = next((reader for reader in of_result if _follows(graph, node, reader, known)), None)
-        alone = len(of_result) == 1 and node.outputs[0] not in outputs
+
+    def join(node: Node, consumers: Sequence[Node], known: Collection[int], inner: bool) -> tuple[Node, Node] | None:
+        following = next((consumer for consumer in consumers if _follows(graph, node, consumer, known)), None)
+        alone = inner and len(consumers) == 1
         joined = _joined(graph, node, following, target, alone=alone) if following else None
-        if following and joined:
-            fused.add(following.id)
-        kept.append(joined or node)
-        known.update(kept[-1].outputs)
-    return graph if not fused else graph.with_nodes(tuple(kept))
+        return (following, joined) if following and joined else None
+
+    return fuse_consumers(graph, join)
 
 
-def _follows(graph: Graph, node: Node, reader: Node, known: set[int]) -> bool:
+def _follows(graph: Graph, node: Node, reader: Node, known: Collection[int]) -> bool:
     """Return whether a reader normalizes the rows of a node's result, and its other operands exist before the node."""
     first, *others = reader.operands
-    if first != node.outputs[0] or len(node.outputs) > 1 or not known.issuperset(others):
+    if first != node.outputs[0] or len(node.outputs) > 1 or any(value not in known for value in others):
         return False
     return normalizes_last(reader, graph.type(first).rank)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from ..costs import Target
 from ..ir.graph import Graph, Node
 from ..ops import OPS
@@ -9,7 +11,7 @@ from ..ops._def import Lowering
 from ..ops._pixel_means import is_pixel_mean
 from ..ops.conv2d import CONV2D
 from ..ops.fused import members_of
-from .fuse import fused_node
+from .fuse import fuse_consumers, fused_node
 
 
 def fuse_pools(graph: Graph, target: Target) -> Graph:
@@ -19,23 +21,12 @@ def fuse_pools(graph: Graph, target: Target) -> Graph:
     """
     if not target.costs.products.divides_sums:
         return graph
-    readers: dict[int, list[Node]] = {}
-    for node in graph.nodes:
-        for value in set(node.operands):
-            readers.setdefault(value, []).append(node)
-    outputs = set(graph.outputs.values())
-    kept: list[Node] = []
-    fused: set[int] = set()
-    for node in graph.nodes:
-        if node.id in fused:
-            continue
-        of_result = readers.get(node.outputs[0], [])
-        following = of_result[0] if len(of_result) == 1 and node.outputs[0] not in outputs else None
-        joined = _joined(graph, node, following, target) if following else None
-        if following and joined:
-            fused.add(following.id)
-        kept.append(joined or node)
-    return graph if not fused else graph.with_nodes(tuple(kept))
+
+    def join(node: Node, consumers: Sequence[Node], _: Collection[int], inner: bool) -> tuple[Node, Node] | None:
+        joined = _joined(graph, node, consumers[0], target) if inner and len(consumers) == 1 else None
+        return (consumers[0], joined) if joined else None
+
+    return fuse_consumers(graph, join)
 
 
 def _joined(graph: Graph, node: Node, pool: Node, target: Target) -> Node | None:
